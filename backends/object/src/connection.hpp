@@ -11,7 +11,6 @@
 #include <tenure/kit/call_thread.hpp>
 #include <tenure/kit/jitter.hpp>
 
-#include "credentials.hpp"
 #include "dialect.hpp"
 #include "web/until.hpp"
 

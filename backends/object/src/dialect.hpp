@@ -1,19 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 // What one provider is told, and what its answers mean.
 #pragma once
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <tenure/kit/security.hpp>
+#include <tenure/object.hpp>
+#include <tenure/result.hpp>
 
-#include "credentials.hpp"
 #include "options.hpp"
 #include "web/http.hpp"
+#include "web/record.hpp"
+#include "web/until.hpp"
 
 namespace tenure::object {
+
+struct Login {
+  std::string key{}, secret{}, token{};  ///< An access key's id and secret; the token of a session, perhaps.
+  std::string source{};                  ///< Where they were found, for messages.
+  std::int64_t expires_ms{};             ///< Since 1970, by the issuer's clock. 0: never.
+  friend bool operator==(const Login&, const Login&) = default;
+};
 
 /// What a write demands: this version, or, if there is none, that there is no such object.
 using Demand = std::optional<std::string>;
@@ -98,5 +110,37 @@ struct Meaning {
 /// The error of an answer with this code; an answer without a code is none of `provider`.
 Error error_told(const std::string& name, const std::string& provider, const std::string& code,
                  const web::Answer& answer, const Redactor& redacted, std::span<const Meaning> meanings);
+
+// ---- for logins ----
+
+Error no_credentials(const std::string& why);
+
+/// As server_at(), of one to which we send a secret: by TLS, unless it is this host or one that only its network has.
+Result<Server> confidant_at(const std::string& url, const std::string& what);
+
+/// Of what becomes a header or a path.
+bool fit_for_header(std::string_view text);
+
+/// For a form, or a query.
+std::string form_encoded(std::string_view text);
+
+/// Empty: there is no such member, or it is no text.
+std::string member(const web::Json& json, const char* name);
+
+/// What names the server, and the path with all behind it.
+std::pair<std::string, std::string> split_url(const std::string& url);
+
+/// One question on a connection of its own. Nothing of the answer is told, because a secret may be in it.
+Result<std::string> fetch(const Server& server, const web::Request& request, const std::string& who,
+                          const web::Until& until);
+/// The token that is fetched so.
+Result<Login> token_of(const Server& server, const web::Request& request, const std::string& who,
+                       const web::Until& until);
+
+/// The milliseconds since 1970 of "2026-11-28T01:02:03Z". 0 of any other text.
+std::int64_t moment_of(std::string_view text);
+
+/// The text between <NAME> and </NAME>, the first of them. Empty: there is none.
+std::string element(std::string_view xml, std::string_view name);
 
 }  // namespace tenure::object

@@ -16,7 +16,7 @@
 #include "role_machine.hpp"
 #include "roles.hpp"
 #include "settings.hpp"
-#include "unit_numbers.hpp"
+#include "unit.hpp"
 
 namespace tenure::kafka {
 namespace {

@@ -22,7 +22,6 @@
 #include "checkup.hpp"
 #include "client.hpp"
 #include "faults.hpp"
-#include "schema_text.hpp"
 #include "settings.hpp"
 #include "statements.hpp"
 

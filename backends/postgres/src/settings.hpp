@@ -24,6 +24,9 @@ struct Table {
   bool chosen() const { return name != plain(); }                        ///< The schema is named.
 };
 
+/// The files of sql/, word for word. CMake writes them.
+extern const char schema_text[], group_schema_text[];
+
 /// Tables that are made together, and what makes them.
 struct Schema {
   std::vector<Table> tables;

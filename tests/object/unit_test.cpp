@@ -5,12 +5,11 @@
 #include <set>
 #include <stdexcept>
 
+#include "dialect.hpp"
 #include "environment.hpp"
 #include "fake_s3.hpp"
-#include "gcs.hpp"
 #include "odd_names.hpp"
 #include "options.hpp"
-#include "s3.hpp"
 
 namespace tenure::object::test {
 namespace {
@@ -104,17 +103,17 @@ const Options of_s3{.bucket = "bucket", .region = "r1", .endpoint = "http://h"};
 
 /// An absent record is a ground for a claim.
 TEST(ObjectAnswer, NothingLessThanTheServersOwnWordIsTakenForAnAbsentObject) {
-  const S3 s3(of_s3);
-  EXPECT_TRUE(s3.absent(answer(no_such_key)));
+  const auto s3 = dialect_of(of_s3);
+  EXPECT_TRUE(s3->absent(answer(no_such_key)));
   for (const auto& bytes : {http("404 Not Found"), http("404 Not Found", "<html>NoSuchKey</html>"),
                             failure("404 Not Found", "NoSuchBucket"), failure("400 Bad Request", "NoSuchKey"),
                             http("200 OK", "<Code>NoSuchKey</Code>")})
-    EXPECT_FALSE(s3.absent(answer(bytes))) << bytes;
+    EXPECT_FALSE(s3->absent(answer(bytes))) << bytes;
 }
 
 TEST(ObjectAnswer, AVersionIsTakenAsTheServerWritesIt) {
   const auto version = [](const std::string& headers) {
-    return S3(of_s3).version_of(answer(http("200 OK", "", headers)));
+    return dialect_of(of_s3)->version_of(answer(http("200 OK", "", headers)));
   };
   EXPECT_EQ(version("ETag: \"a\"\r\n"), "\"a\"");
   EXPECT_EQ(version("etag:a\r\n"), "a");
@@ -125,8 +124,8 @@ TEST(ObjectAnswer, AVersionIsTakenAsTheServerWritesIt) {
 }
 
 TEST(ObjectAnswer, EachErrorIsOfAKindAndNamesARemedy) {
-  const S3 s3(of_s3);
-  const auto error = [&](const std::string& bytes) { return s3.error_of(answer(bytes), Redactor({canary})); };
+  const auto s3 = dialect_of(of_s3);
+  const auto error = [&](const std::string& bytes) { return s3->error_of(answer(bytes), Redactor({canary})); };
   expect_error(error(failure("403 Forbidden", "RequestTimeTooSkewed")), Fault::misconfigured, {"wall clock", "NTP"});
   expect_error(error(failure("403 Forbidden", "AccessDenied")), Fault::forbidden, {"s3:ListBucket"});
   expect_error(error(failure("404 Not Found", "NoSuchBucket")), Fault::misconfigured, {"make the bucket"});
@@ -142,17 +141,17 @@ TEST(ObjectAnswer, EachErrorIsOfAKindAndNamesARemedy) {
 }
 
 TEST(ObjectGcs, NothingLessThanTheServersOwnWordIsTakenForAnAbsentObject) {
-  const Gcs google({.service = Service::gcs, .bucket = "bucket"});
-  EXPECT_TRUE(google.absent(answer(http("404 Not Found", "No such object: bucket/tenure/jobs"))));
+  const auto google = dialect_of({.service = Service::gcs, .bucket = "bucket"});
+  EXPECT_TRUE(google->absent(answer(http("404 Not Found", "No such object: bucket/tenure/jobs"))));
   for (const auto& bytes :
        {http("404 Not Found"), http("404 Not Found", "Not Found\n"), http("200 OK", "No such object: bucket/x")})
-    EXPECT_FALSE(google.absent(answer(bytes))) << bytes;
+    EXPECT_FALSE(google->absent(answer(bytes))) << bytes;
 }
 
 TEST(ObjectGcs, AGenerationIsANumberAboveZero) {
-  const Gcs google({.service = Service::gcs, .bucket = "bucket"});
+  const auto google = dialect_of({.service = Service::gcs, .bucket = "bucket"});
   const auto version = [&](const std::string& body, const std::string& headers) {
-    return google.version_of(answer(http("200 OK", body, headers)));
+    return google->version_of(answer(http("200 OK", body, headers)));
   };
   EXPECT_EQ(version("", "x-goog-generation: 7\r\n"), "7");
   EXPECT_EQ(version(R"({"generation":"8"})", ""), "8");
@@ -162,9 +161,9 @@ TEST(ObjectGcs, AGenerationIsANumberAboveZero) {
 }
 
 TEST(ObjectGcs, EachErrorIsOfAKindAndNamesARemedy) {
-  const Gcs google({.service = Service::gcs, .bucket = "bucket"});
+  const auto google = dialect_of({.service = Service::gcs, .bucket = "bucket"});
   const auto error = [&](const std::string& status, const std::string& message) {
-    return google.error_of(answer(http(status, R"({"error":{"message":")" + message + "\"}}")), Redactor({canary}));
+    return google->error_of(answer(http(status, R"({"error":{"message":")" + message + "\"}}")), Redactor({canary}));
   };
   expect_error(error("401 X", canary), Fault::forbidden, {"***", "the token is not valid"});
   expect_error(error("403 X", "no"), Fault::forbidden, {"storage.objects.get", ".delete"});
@@ -173,9 +172,9 @@ TEST(ObjectGcs, EachErrorIsOfAKindAndNamesARemedy) {
 }
 
 TEST(ObjectGcs, ARuleThatDeletesWhatNobodyReplacedIsSeen) {
-  const Gcs google({.service = Service::gcs, .bucket = "bucket"});
+  const auto google = dialect_of({.service = Service::gcs, .bucket = "bucket"});
   const auto deletes = [&](const std::string& rule) {
-    return google.is_on(Setting::expiry, answer(http("200 OK", R"({"lifecycle":{"rule":[)" + rule + "]}}")));
+    return google->is_on(Setting::expiry, answer(http("200 OK", R"({"lifecycle":{"rule":[)" + rule + "]}}")));
   };
   EXPECT_EQ(deletes(""), false);
   EXPECT_EQ(deletes(R"({"action":{"type":"Delete"},"condition":{"age":7}})"), true);
@@ -186,8 +185,8 @@ TEST(ObjectGcs, ARuleThatDeletesWhatNobodyReplacedIsSeen) {
   EXPECT_EQ(deletes(R"(7,{"action":7},{"action":{"type":"Delete"},"condition":7})"), true);
   for (const auto& [body, says] : std::vector<std::pair<std::string, std::optional<bool>>>{
            {"{}", false}, {R"({"versioning":{"enabled":true}})", true}, {R"({"versioning":7})", false}, {"[", {}}})
-    EXPECT_EQ(google.is_on(Setting::versions, answer(http("200 OK", body))), says) << body;
-  EXPECT_EQ(google.is_on(Setting::expiry, answer(http("403 X", "{}"))), std::nullopt);
+    EXPECT_EQ(google->is_on(Setting::versions, answer(http("200 OK", body))), says) << body;
+  EXPECT_EQ(google->is_on(Setting::expiry, answer(http("403 X", "{}"))), std::nullopt);
 }
 
 TEST(ObjectCredentials, AMomentIsReadOrNone) {

@@ -11,8 +11,8 @@
 #include <tenure/group_store.hpp>
 
 #include "checkup.hpp"
+#include "client.hpp"
 #include "fake_server.hpp"
-#include "store.hpp"
 #include "support.hpp"
 
 namespace tenure::postgres::test {
@@ -278,8 +278,8 @@ TEST_P(PostgresHostile, AFullQueueOfNoticesCostsThePushAloneAndIsWarnedOfOnce) {
   Options options;
   options.conninfo = server.conninfo();
   tenure::test::Lines lines;
-  Store table(settings_of(options), "jobs", lines.log());
-  for (int i = 0; i < 2; ++i) EXPECT_TRUE(applied(table.compare_and_set(std::nullopt, record(2, 2), within(10s))));
+  const auto table = store_of(settings_of(options), "jobs", lines.log());
+  for (int i = 0; i < 2; ++i) EXPECT_TRUE(applied(table->compare_and_set(std::nullopt, record(2, 2), within(10s))));
   EXPECT_EQ(refused, 2) << "the push is tried each time, since the queue may be empty again";
   const auto all = lines.all();
   EXPECT_EQ(std::ranges::count_if(all, [](const auto& line) { return line.find("nothing is pushed") != line.npos; }),

@@ -272,7 +272,7 @@ TEST(Settings, AUrlIsHandedOnAndItsPropertiesAreChecked) {
   };
   auto wrong = opening;
   wrong.properties = {{"tabel", canary}};
-  EXPECT_THAT(refused(wrong), HasSubstr("\"tabel\", only \"table\""));
+  EXPECT_THAT(refused(wrong), HasSubstr("\"tabel\", did you mean \"table\"?"));
   wrong.properties = {{"table", "a b"}};
   EXPECT_THAT(refused(wrong), HasSubstr("table \"a b\""));
   wrong = opening;

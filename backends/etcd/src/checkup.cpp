@@ -19,7 +19,6 @@
 #include <tenure/kit/start_thread.hpp>
 #include <tenure/kit/text.hpp>
 
-#include "base64.hpp"
 #include "connection.hpp"
 
 namespace tenure::etcd {

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What operators ask: which elections there are, and what the state of a cluster, and our rights there, mean for
-// elections.
+// What operators ask: what the state of a cluster, and our rights there, mean for elections.
 #pragma once
 #include <string>
 #include <vector>
 
 #include <tenure/check.hpp>
-#include <tenure/election_list.hpp>
 #include <tenure/limit.hpp>
 #include <tenure/result.hpp>
 
@@ -35,8 +33,5 @@ Checks checks_of(const ClusterSaid& said, const Options& options);
 
 /// It changes nothing. Throws as keys_of().
 Result<Checks> check_up(const Options& options, const std::string& election, const Limit& limit);
-
-/// In the order of their keys.
-ElectionList list_of(const Options& options);
 
 }  // namespace tenure::etcd

@@ -72,7 +72,15 @@ std::optional<Error> Connection::connect_to(const Address& member, CallThread::A
   order_.tried(member);
   name_ = "etcd " + to_string(member);
   answered_ = false;
-  http_ = std::make_unique<Http>(options_, member, name_);
+  http_ = std::make_unique<web::Http>(
+      web::Site{.base = (options_.tls ? "https://" : "http://") + to_string(member),
+                .name = name_,
+                .tls = options_.tls,
+                .ca_file = options_.ca_file,
+                .cert_file = options_.cert_file,
+                .key_file = options_.key_file,
+                .without_tls = "etcd://; if the member demands a certificate, set cert_file and key_file",
+                .with_tls = "etcds://, and cert_file if it demands a certificate"});
   const auto begun = [&](const char* step, int descriptor) {
     ended_ = !attempt.step(name_, step, descriptor);
     return !ended_;

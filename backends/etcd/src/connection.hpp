@@ -12,7 +12,7 @@
 #include <tenure/kit/try_order.hpp>
 
 #include "gateway.hpp"
-#include "http.hpp"
+#include "options.hpp"
 #include "web/until.hpp"
 
 namespace tenure::etcd {
@@ -63,7 +63,7 @@ class Connection final : public CallThread::Connection {
   TryOrder<Address> order_;
   Address member_;    ///< The one that is asked.
   std::string name_;  ///< "etcd 127.0.0.1:2379"
-  std::unique_ptr<Http> http_;
+  std::unique_ptr<web::Http> http_;
   Credentials login_;
   std::string token_;
   bool answered_{};  ///< This member has.

@@ -8,8 +8,6 @@
 
 #include <tenure/kit/logging.hpp>
 
-#include "base64.hpp"
-
 namespace tenure::etcd {
 namespace {
 
@@ -88,6 +86,22 @@ Error not_of_etcd(const Answer& answer, const std::string& body) {
 }
 
 }  // namespace
+
+Result<Read> read_of(const std::optional<std::string>& record, const std::optional<std::string>& step_down,
+                     const std::string& key) {
+  auto out = record ? web::read_of(parsed(*record), "the value of etcd's key " + printable(key))
+                    : Result<Read>(Read{.absence_certain = true});
+  if (out && step_down) out->step_down = web::step_down_of(parsed(*step_down));
+  return out;
+}
+
+web::Request post(std::string path, std::string body, const std::string& token) {
+  web::Request out{.method = "POST", .path = std::move(path), .body = std::move(body)};
+  // A member without a leader answers so at once, and does not wait for one.
+  out.headers = {"Content-Type: application/json", "Expect:", "Grpc-Metadata-hasleader: true"};
+  if (!token.empty()) out.headers.push_back("Authorization: " + token);
+  return out;
+}
 
 Json range(const std::string& key) { return {{"request_range", {{"key", base64(key)}}}}; }
 

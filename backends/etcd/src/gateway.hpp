@@ -7,18 +7,39 @@
 #include <utility>
 #include <vector>
 
+#include <tenure/conditional_store.hpp>
 #include <tenure/kit/security.hpp>
 #include <tenure/result.hpp>
 
-#include "http.hpp"
+#include "web/base64.hpp"
+#include "web/http.hpp"
 #include "web/record.hpp"
 
 namespace tenure::etcd {
 
+using web::Answer;
+using web::base64;
+using web::from_base64;
 using web::Json;
 using web::parsed;
 
+// ---- what stands in the keys ----
+
+/// JSON of ASCII alone, a record's with the token first. The same record is always the same text.
+template <class Value>
+std::string text_of(const Value& value) {
+  return web::json_of(value).dump();
+}
+
+/// What stands in the two keys; nothing: there is no such key. `key` is the record's, for messages. Fault::corrupt says
+/// that the record is none of ours. It sets no clock.
+Result<Read> read_of(const std::optional<std::string>& record, const std::optional<std::string>& step_down,
+                     const std::string& key);
+
 // ---- questions ----
+
+/// A POST of JSON. `token`: the value of the header Authorization. It may be empty.
+web::Request post(std::string path, std::string body, const std::string& token = {});
 
 Json range(const std::string& key);
 /// At most `most` keys, in order.

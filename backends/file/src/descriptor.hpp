@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Descriptors that a forked child does not inherit. A lock lives as long as any copy of its descriptor: a
-// child with one would hold the lead for its dead parent.
+// child with one would hold the lead for its dead parent. And what a failed system call means for elections.
 #pragma once
 #include <sys/types.h>
 
 #include <functional>
 #include <mutex>
+#include <string>
+
+#include <tenure/error.hpp>
 
 namespace tenure::file {
 
@@ -48,5 +51,8 @@ class Descriptor {
   unsigned life_{};
   FileId id_;
 };
+
+/// Explains a failed system call to those who run the program: what we did, where, why it failed, and what would help.
+Error system_error(const std::string& doing, const std::string& path, int error_number);
 
 }  // namespace tenure::file

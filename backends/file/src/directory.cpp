@@ -17,8 +17,6 @@
 #include <tenure/candidate.hpp>
 #include <tenure/kit/text.hpp>
 
-#include "errors.hpp"
-
 namespace tenure::file {
 namespace {
 
@@ -134,35 +132,15 @@ std::optional<std::string> unfit_file_system(std::uint64_t type) {
       0xEF53 /* ext2, ext3, ext4 */, 0x58465342 /* xfs */,       0x9123683E /* btrfs */, 0x01021994 /* tmpfs */,
       0xF2F52010 /* f2fs */,         0x794C7630 /* overlayfs */, 0x2FC12FC1 /* zfs */,   0xCA451A4E /* bcachefs */,
       0x3153464A /* jfs */,          0x3434 /* nilfs2 */,        0x24051905 /* ubifs */, 0x858458F6 /* ramfs */};
-  static constexpr std::pair<std::uint64_t, const char*> network[] = {
-      {0x6969, "NFS"},
-      {0x517B, "SMB"},
-      {0xFF534D42, "CIFS"},
-      {0xFE534D42, "SMB"},
-      {0x01021997, "9p"},
-      {0x5346414F, "AFS"},
-      {0x6B414653, "AFS"},
-      {0x00C36400, "Ceph"},
-      {0x0BD00BD0, "Lustre"},
-      {0x01161970, "GFS2"},
-      {0x7461636F, "OCFS2"},
-      {0x47504653, "GPFS"},
-      {0x73757245, "Coda"},
-      {0x564C, "NCP"},
-      {0x786F4256, "vboxsf"},
-      {0x19830326, "BeeGFS"},
-      {0x65735546, "FUSE (virtiofs, sshfs, GlusterFS, ...)"}};
   if (std::find(std::begin(local), std::end(local), type) != std::end(local)) return std::nullopt;
-  const std::string remedy =
-      "; use a directory on a local disk (ext4, xfs, btrfs) or on a tmpfs such as /run. For processes of several hosts "
-      "use a store with a server";
-  for (const auto& [known, name] : network)
-    if (type == known)
-      return std::string("is on ") + name + ", where the kernel cannot tell that a process of another host died" +
-             remedy;
   char hex[24];
   std::snprintf(hex, sizeof hex, "0x%llx", static_cast<unsigned long long>(type));
-  return std::string("is on a file system of type ") + hex + ", not known to be local" + remedy;
+  return std::string("is on a file system of type ") + hex +
+         ", not known to be local. On NFS, SMB, FUSE and the like the kernel cannot tell that a process of another "
+         "host "
+         "died. Use a directory on a local disk (ext4, xfs, btrfs) or on a tmpfs such as /run. For processes of "
+         "several "
+         "hosts use a store with a server";
 }
 
 ElectionDirectory::ElectionDirectory(const std::filesystem::path& directory, std::string_view election, Purpose purpose)

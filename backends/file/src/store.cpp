@@ -24,8 +24,6 @@
 #include <tenure/kit/wait.hpp>
 #include <tenure/log.hpp>
 
-#include "errors.hpp"
-
 namespace tenure::file {
 namespace {
 

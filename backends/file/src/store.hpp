@@ -11,6 +11,7 @@
 #include <utility>
 
 #include <tenure/conditional_store.hpp>
+#include <tenure/election_list.hpp>
 #include <tenure/kit/logging.hpp>
 #include <tenure/result.hpp>
 
@@ -91,5 +92,8 @@ class Store final : public ConditionalStore {
   std::optional<Token> known_released_;  ///< The tenure that our last answer showed as released.
   Subscription subscription_;
 };
+
+/// The elections below a directory. Nothing is made there.
+ElectionList list_of(const std::filesystem::path& directory);
 
 }  // namespace tenure::file

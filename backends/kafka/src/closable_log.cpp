@@ -12,7 +12,9 @@ namespace tenure::kafka {
 /// As long as it lives, a function of the user's may run.
 struct ClosableLog::Running {
   explicit Running(ClosableLog& it) : log(it) { ++log.running_; }
-  ~Running() { log.returned(); }
+  ~Running() {
+    if (--log.running_ == 0) log.running_.notify_all();
+  }
   ClosableLog& log;
 };
 
@@ -24,12 +26,11 @@ ClosableLog::ClosableLog(const Options& options)
       election_(options.group) {}
 
 void ClosableLog::write(Level level, std::string_view message) noexcept {
-  ++running_;
+  const Running running(*this);
   if (!closed_) try {
       tell(log_, level, redacted()(message), {{"election", election_}, {"store", "kafka"}});
     } catch (...) {  // redacting takes memory
     }
-  returned();
 }
 
 Result<OauthToken> ClosableLog::token() {
@@ -53,10 +54,6 @@ Redactor ClosableLog::redacted() const {
   auto secrets = secrets_;
   secrets.push_back(password_);
   return Redactor(std::move(secrets));
-}
-
-void ClosableLog::returned() noexcept {
-  if (--running_ == 0) running_.notify_all();
 }
 
 void ClosableLog::close() noexcept {

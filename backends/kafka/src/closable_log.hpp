@@ -33,7 +33,6 @@ class ClosableLog {
 
  private:
   struct Running;
-  void returned() noexcept;
 
   Log log_;
   OauthTokenSource tokens_;

@@ -10,7 +10,10 @@
 #include "handle.hpp"
 
 namespace tenure::kafka {
+namespace {
 
+/// Creates a topic by a handle of its own, so that admin calls never meet a candidate's handle. It blocks for 5 s at
+/// most. Throws std::runtime_error, redacted, if librdkafka refuses the properties.
 std::optional<Error> create_topic(const Properties& properties, const Target& target, const CreateTopic& how,
                                   ClosableLog& log) {
   auto plain = properties;
@@ -50,6 +53,8 @@ std::optional<Error> create_topic(const Properties& properties, const Target& ta
   }
   return std::nullopt;
 }
+
+}  // namespace
 
 Result<int> topic_partitions(const Options& options, bool may_create, Client& observer, Waker& wakes,
                              ClosableLog& log) {

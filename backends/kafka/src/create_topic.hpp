@@ -9,15 +9,8 @@
 
 #include "client.hpp"
 #include "closable_log.hpp"
-#include "errors.hpp"
-#include "settings.hpp"
 
 namespace tenure::kafka {
-
-/// Creates a topic by a handle of its own, so that admin calls never meet a candidate's handle. It blocks for 5 s at
-/// most. Throws std::runtime_error, redacted, if librdkafka refuses the properties.
-std::optional<Error> create_topic(const Properties& properties, const Target& target, const CreateTopic& how,
-                                  ClosableLog& log);
 
 /// How many partitions the topic has. If the options ask for it, a missing one is created by who `may_create`, as a
 /// candidate may: then `wakes` is waited on until every broker knows of it. For others it has 0 partitions.

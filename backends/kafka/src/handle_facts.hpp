@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a machine hears of its handle and its caller, and what it asks of them, in whichever protocol.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <string>
+#include <vector>
 
+#include <tenure/clock.hpp>
 #include <tenure/log.hpp>
 #include <tenure/result.hpp>
 
@@ -37,5 +40,37 @@ struct Drop { std::uint64_t handle{}; };                             ///< Unsubs
 struct Tell { Level level{}; std::string message; };                 ///< Tells the user's log.
 // clang-format on
 }  // namespace effect
+
+/// What Neli and RoleMachine are built on: the moment of the present fact, the alarm, and what is to be done. A value.
+template <class Effect>
+class Machine {
+ public:
+  using Time = Clock::Time;
+  using Duration = Clock::Duration;
+
+  /// When fact::Elapsed is due at the latest.
+  Time alarm() const { return alarm_; }
+
+ protected:
+  /// True if that time has come. If not, the alarm is set for it.
+  bool due(Time at) {
+    if (now_ >= at) return true;
+    alarm_ = std::min(alarm_, at);
+    return false;
+  }
+  template <class One>
+  void emit(One effect) {
+    effects_.emplace_back(std::move(effect));
+  }
+  std::uint64_t next_id() { return ++last_id_; }
+
+  Time now_{};
+  std::int64_t unix_ms_{};
+  Time alarm_{Time::max()};
+  std::vector<Effect> effects_;
+
+ private:
+  std::uint64_t last_id_{0};
+};
 
 }  // namespace tenure::kafka

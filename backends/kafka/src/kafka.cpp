@@ -4,7 +4,6 @@
 
 #include <utility>
 
-#include "kafka_backend.hpp"
 #include "neli_threads.hpp"
 
 namespace tenure::kafka {

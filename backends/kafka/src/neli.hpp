@@ -19,7 +19,6 @@
 
 #include "group.hpp"
 #include "handle_facts.hpp"
-#include "machine.hpp"
 #include "membership.hpp"
 #include "owner_search.hpp"
 #include "record.hpp"

@@ -2,6 +2,7 @@
 // The thread that closes handles, and what it does at the end of the process.
 #include "reaper.hpp"
 
+#include <pthread.h>
 #include <unistd.h>
 
 #include <exception>
@@ -12,8 +13,6 @@
 
 #include <tenure/clock.hpp>
 #include <tenure/kit/start_thread.hpp>
-
-#include "fork_safe.hpp"
 
 namespace tenure::kafka {
 namespace {
@@ -37,6 +36,15 @@ bool answers(Client& client) {
 }
 
 }  // namespace
+
+/// Makes the lock free in a child of fork.
+std::mutex& fork_safe_mutex() {
+  static auto& it = *new std::mutex;
+  // This fails only if memory has run out; then a child may hang, as it would without it.
+  [[maybe_unused]] static const int registered = ::pthread_atfork(
+      [] { fork_safe_mutex().lock(); }, [] { fork_safe_mutex().unlock(); }, [] { fork_safe_mutex().unlock(); });
+  return it;
+}
 
 /// Never destroyed: its thread may outlive static objects by the patience at exit.
 struct Reaper::Impl {

@@ -1,14 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Closes client handles and joins the threads that used them, so that nobody has to wait for either.
+// Closes client handles and joins the threads that used them, so that nobody has to wait for either. Here is also the
+// lock of what a process has once.
 #pragma once
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <thread>
 
 #include "client.hpp"
 
 namespace tenure::kafka {
+
+/// Nobody holds this lock while the process is forked, so that a child finds it free and what it guards whole. It is
+/// never destroyed, because threads may still run while statics are destroyed. REQUIRES: it is held for moments only,
+/// and nobody forks meanwhile.
+std::mutex& fork_safe_mutex();
 
 /// A process has one such thread, and a child of fork has its own. When the process ends, the thread has three seconds
 /// to finish. What comes later is done by its caller.

@@ -12,7 +12,6 @@
 #include <variant>
 #include <vector>
 
-#include "machine.hpp"
 #include "membership.hpp"
 #include "owner_search.hpp"
 #include "record.hpp"

@@ -12,7 +12,7 @@
 
 #include "record_view.hpp"
 #include "role_machine.hpp"
-#include "unit_numbers.hpp"
+#include "unit.hpp"
 
 namespace tenure::kafka {
 

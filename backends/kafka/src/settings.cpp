@@ -394,23 +394,4 @@ std::vector<std::string> hosts_of_a_network(const Options& options) {
   return out;
 }
 
-std::string to_string(const Options& o) {
-  std::string out = "brokers " + printable(o.brokers) + ", group " + printable(o.group) + ", topic " +
-                    printable(o.topic.empty() ? o.group + ".neli" : o.topic) + ", candidate " +
-                    printable(o.candidate.name);
-  if (o.session) out += ", session " + words(*o.session);
-  if (o.min_session != Options{}.min_session) out += ", min_session " + words(o.min_session);
-  if (o.heartbeat) out += ", heartbeat " + words(*o.heartbeat);
-  if (o.observe_every) out += ", observe_every " + words(*o.observe_every);
-  if (o.create_topic)
-    out += ", create_topic " + std::to_string(o.create_topic->partitions) + " partitions, replication factor " +
-           std::to_string(o.create_topic->replication_factor);
-  out += o.first_claim == FirstClaim::wait ? ", first_claim wait" : "";
-  out += o.remote_step_down ? ", remote_step_down" : "";
-  const auto redacted = redactor_of(o.properties);
-  for (const auto& [name, value] : o.properties)
-    out += ", " + printable(name, 80) + "=" + (secret(name) ? "***" : printable(redacted(value)));
-  return redacted(out);
-}
-
 }  // namespace tenure::kafka

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What an opening asks for becomes Options, which are completed and checked once. All else is told by these: the pace,
-// the properties of librdkafka, a description. Secrets are known by name.
+// and the properties of librdkafka. Secrets are known by name.
 #pragma once
 #include <librdkafka/rdkafka.h>
 

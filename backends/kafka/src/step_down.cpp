@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the record and commits the request, by handles of its own.
-#include "step_down.hpp"
-
+// A request to step down, from a process that need not be a candidate: rule 20 of README.md. It reads the record and
+// commits the request by handles of its own.
 #include <algorithm>
+#include <exception>
 #include <new>
 #include <utility>
 
 #include <tenure/kit/call_thread.hpp>
+#include <tenure/kit/names.hpp>
 #include <tenure/kit/wait.hpp>
 
 #include "client.hpp"
 #include "create_topic.hpp"
+#include "neli_threads.hpp"
 #include "reaper.hpp"
 #include "record.hpp"
 
@@ -47,8 +49,8 @@ std::optional<Error> write_request(Client& client, const Commit& request, const 
   return Error{Fault::timed_out, "kafka: the request was not acknowledged in time. It may be stored all the same"};
 }
 
-}  // namespace
-
+/// Asks the present leader to step down, by handles of its own, because a process that only asks takes no part. It
+/// finds the request's token itself. REQUIRES: the options are completed. Throws if no handle can be made.
 std::optional<Error> ask_to_step_down(const Options& options, const StepDown& request, const Limit& limit) {
   const auto log = std::make_shared<ClosableLog>(options);
   const Limit own{boot_clock(), by_boot_clock(limit), limit.stop};
@@ -76,6 +78,17 @@ std::optional<Error> ask_to_step_down(const Options& options, const StepDown& re
   if (own.passed()) return late;
   const auto requests = closed_aside(make_observer(options, requests_group(options.group), log));
   return write_request(*requests, {record->offset, encode(request)}, own);
+}
+
+}  // namespace
+
+std::optional<Error> KafkaBackend::request_step_down(const std::string& by, const std::string& why,
+                                                     const Limit& limit) try {
+  if (auto error = refused_step_down(by, why)) return error;
+  if (threads_.forked()) return threads_.unanswered(limit);
+  return ask_to_step_down(options(), {.token = {}, .by = by, .why = why}, limit);
+} catch (const std::exception& e) {  // no thread or descriptor more
+  return Error{Fault::unreachable, e.what()};
 }
 
 }  // namespace tenure::kafka

@@ -8,7 +8,6 @@
 
 #include "record.hpp"
 #include "unit.hpp"
-#include "unit_numbers.hpp"
 
 namespace tenure::kafka {
 namespace {

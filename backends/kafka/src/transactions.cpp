@@ -14,7 +14,7 @@
 #include <tenure/kit/logging.hpp>
 
 #include "handle.hpp"
-#include "kafka_backend.hpp"
+#include "neli_threads.hpp"
 
 namespace tenure::kafka {
 namespace {

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads from records how many units a group has.
-#include "unit_numbers.hpp"
+#include "unit.hpp"
 
 #include <algorithm>
 
 #include "record.hpp"
-#include "unit.hpp"
 
 namespace tenure::kafka {
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes requests as Azure reads them, reads its answers and errors, and finds logins where Azure's own tools do.
-#include "azure.hpp"
-
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 
@@ -17,6 +15,9 @@
 #include <tenure/kit/store.hpp>
 #include <tenure/kit/text.hpp>
 
+#include "dialect.hpp"
+#include "web/base64.hpp"
+
 namespace tenure::object {
 namespace {
 
@@ -26,18 +27,6 @@ constexpr const char* protocol = "x-ms-version: 2021-08-06";
 constexpr const char* resource = "https://storage.azure.com/";
 
 // ---- signatures ----
-
-/// Nothing: it is no base64.
-std::optional<std::string> bytes_of(std::string_view base64) {
-  std::string out(base64.size(), '\0');
-  const auto size =
-      EVP_DecodeBlock(reinterpret_cast<unsigned char*>(out.data()),
-                      reinterpret_cast<const unsigned char*>(base64.data()), static_cast<int>(base64.size()));
-  if (base64.empty() || size < 0) return std::nullopt;
-  const std::size_t padding = base64.ends_with("==") ? 2 : base64.ends_with('=') ? 1 : 0;
-  out.resize(static_cast<std::size_t>(size) - padding);
-  return out;
-}
 
 std::string hmac_sha256(std::string_view key, std::string_view text) {
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
@@ -83,8 +72,8 @@ Result<Login> given(const Options& options, const Credentials& credentials, std:
       return no_credentials(out.source + " has no token that a header can have");
     return out;
   }
-  const auto key = bytes_of(credentials.password);
-  if (!key) return no_credentials(out.source + " has a key of the account that is not base64");
+  const auto key = web::from_base64(credentials.password);
+  if (!key || key->empty()) return no_credentials(out.source + " has a key of the account that is not base64");
   out.key = options.account;
   out.secret = credentials.password;
   return out;
@@ -125,13 +114,12 @@ Found of_application(const web::Until& until) {
       confidant_at(authority.empty() ? "https://login.microsoftonline.com" : authority, "AZURE_AUTHORITY_HOST");
   if (!server) return server.error();
   const auto who = "the token service " + server->host;
-  return token_in(fetch(*server,
-                        {.method = "POST",
-                         .path = "/" + form_encoded(tenant) + "/oauth2/v2.0/token",
-                         .body = "grant_type=client_credentials&client_id=" + form_encoded(client) +
-                                 "&scope=" + form_encoded(std::string(resource) + ".default") + proof},
-                        who, until),
-                  who);
+  return token_of(*server,
+                  {.method = "POST",
+                   .path = "/" + form_encoded(tenant) + "/oauth2/v2.0/token",
+                   .body = "grant_type=client_credentials&client_id=" + form_encoded(client) +
+                           "&scope=" + form_encoded(std::string(resource) + ".default") + proof},
+                  who, until);
 }
 
 std::string query_of_identity(const std::string& version) {
@@ -150,12 +138,10 @@ Found of_app(const web::Until& until) {
   const auto server = confidant_at(base, "IDENTITY_ENDPOINT");
   if (!server) return server.error();
   const auto who = "the app's identity at " + server->host;
-  return token_in(fetch(*server,
-                        {.method = "GET",
-                         .path = path + query_of_identity("2019-08-01"),
-                         .headers = {"X-IDENTITY-HEADER: " + header}},
-                        who, until),
-                  who);
+  return token_of(
+      *server,
+      {.method = "GET", .path = path + query_of_identity("2019-08-01"), .headers = {"X-IDENTITY-HEADER: " + header}},
+      who, until);
 }
 
 Result<Login> of_azure_machine(const web::Until& until) {
@@ -163,12 +149,11 @@ Result<Login> of_azure_machine(const web::Until& until) {
   while (at.ends_with('/')) at.pop_back();
   const auto server = server_at(at.empty() ? "http://169.254.169.254" : at, "AZURE_POD_IDENTITY_AUTHORITY_HOST");
   const auto who = "the machine's identity at " + server.host;
-  return token_in(fetch(server,
-                        {.method = "GET",
-                         .path = "/metadata/identity/oauth2/token" + query_of_identity("2018-02-01"),
-                         .headers = {"Metadata: true"}},
-                        who, until),
-                  who);
+  return token_of(server,
+                  {.method = "GET",
+                   .path = "/metadata/identity/oauth2/token" + query_of_identity("2018-02-01"),
+                   .headers = {"Metadata: true"}},
+                  who, until);
 }
 
 // ---- answers ----
@@ -193,66 +178,70 @@ std::string azure_code(const web::Answer& answer) {
   return out.empty() ? element(answer.body, "Code") : out;
 }
 
+class Azure final : public Dialect {
+ public:
+  using Dialect::Dialect;
+
+  web::Request get(const std::string& object) const override {
+    return {.method = "GET", .path = server_of(options_).folder + object, .headers = {protocol}};
+  }
+
+  web::Request put(const std::string& object, std::string body, const Demand& demand) const override {
+    return {.method = "PUT",
+            .path = server_of(options_).folder + object,
+            .body = std::move(body),
+            .headers = {protocol, "x-ms-blob-type: BlockBlob", "Content-Type: application/json",
+                        demand ? "If-Match: " + *demand : "If-None-Match: *"}};
+  }
+
+  Result<Login> log_in(const web::Until& until) const override {
+    if (auto found = at_hand(options_)) return *std::move(found);
+    if (auto found = of_application(until)) return *std::move(found);
+    if (auto found = of_app(until)) return *std::move(found);
+    auto found = of_azure_machine(until);
+    if (!found && found.error().fault == Fault::unreachable)
+      return Error{found.error().fault,
+                   "no credentials: set AZURE_STORAGE_KEY or AZURE_STORAGE_SAS_TOKEN, or AZURE_TENANT_ID, "
+                   "AZURE_CLIENT_ID and AZURE_CLIENT_SECRET, or give this machine an identity (" +
+                       found.error().message + ")"};
+    return found;
+  }
+
+  web::Request signed_by(const Login& login, web::Request request) const override {
+    if (!login.token.empty()) {
+      request.headers.push_back("Authorization: Bearer " + login.token);
+    } else if (login.key.empty()) {
+      request.path += "?" + login.secret;
+    } else {
+      request.headers.push_back("x-ms-date: " + http_date(boot_clock().unix_ms() / 1000));  // The service demands it.
+      const auto signature = hmac_sha256(web::from_base64(login.secret).value_or(""), text_to_sign(login.key, request));
+      request.headers.push_back("Authorization: SharedKey " + login.key + ":" + web::base64(signature));
+    }
+    return request;
+  }
+
+  bool absent(const web::Answer& answer) const override {
+    return answer.status == 404 && azure_code(answer) == "BlobNotFound";
+  }
+
+  bool refuses_login(const web::Answer& answer) const override {
+    return answer.status == 401 || (answer.status == 403 && azure_code(answer) == "AuthenticationFailed");
+  }
+
+  bool throttles(const web::Answer& answer) const override {
+    return answer.status == 429 || (answer.status == 503 && azure_code(answer) == "ServerBusy");
+  }
+
+  Error error_of(const web::Answer& answer, const Redactor& redacted) const override {
+    return error_told(site().name, "Azure", azure_code(answer), answer, redacted, azure_meanings);
+  }
+
+  std::optional<std::string> version_of(const web::Answer& answer) const override { return etag_of(answer); }
+};
+
 }  // namespace
 
-web::Site Azure::site() const {
-  const auto server = server_of(options_);
-  return site_at(server, "azure " + server.host + ", container " + options_.bucket, options_.ca_file);
-}
-
-web::Request Azure::get(const std::string& object) const {
-  return {.method = "GET", .path = server_of(options_).folder + object, .headers = {protocol}};
-}
-
-web::Request Azure::put(const std::string& object, std::string body, const Demand& demand) const {
-  return {.method = "PUT",
-          .path = server_of(options_).folder + object,
-          .body = std::move(body),
-          .headers = {protocol, "x-ms-blob-type: BlockBlob", "Content-Type: application/json",
-                      demand ? "If-Match: " + *demand : "If-None-Match: *"}};
-}
-
-Result<Login> Azure::log_in(const web::Until& until) const {
-  if (auto found = at_hand(options_)) return *std::move(found);
-  if (auto found = of_application(until)) return *std::move(found);
-  if (auto found = of_app(until)) return *std::move(found);
-  auto found = of_azure_machine(until);
-  if (!found && found.error().fault == Fault::unreachable)
-    return Error{found.error().fault,
-                 "no credentials: set AZURE_STORAGE_KEY or AZURE_STORAGE_SAS_TOKEN, or AZURE_TENANT_ID, "
-                 "AZURE_CLIENT_ID and AZURE_CLIENT_SECRET, or give this machine an identity (" +
-                     found.error().message + ")"};
-  return found;
-}
-
-web::Request Azure::signed_by(const Login& login, web::Request request) const {
-  if (!login.token.empty()) {
-    request.headers.push_back("Authorization: Bearer " + login.token);
-  } else if (login.key.empty()) {
-    request.path += "?" + login.secret;
-  } else {
-    request.headers.push_back("x-ms-date: " + http_date(boot_clock().unix_ms() / 1000));  // The service demands it.
-    const auto signature = hmac_sha256(bytes_of(login.secret).value_or(""), text_to_sign(login.key, request));
-    request.headers.push_back("Authorization: SharedKey " + login.key + ":" + base64(signature));
-  }
-  return request;
-}
-
-bool Azure::absent(const web::Answer& answer) const {
-  return answer.status == 404 && azure_code(answer) == "BlobNotFound";
-}
-
-bool Azure::refuses_login(const web::Answer& answer) const {
-  return answer.status == 401 || (answer.status == 403 && azure_code(answer) == "AuthenticationFailed");
-}
-
-bool Azure::throttles(const web::Answer& answer) const {
-  return answer.status == 429 || (answer.status == 503 && azure_code(answer) == "ServerBusy");
-}
-
-Error Azure::error_of(const web::Answer& answer, const Redactor& redacted) const {
-  return error_told(site().name, "Azure", azure_code(answer), answer, redacted, azure_meanings);
-}
+std::unique_ptr<Dialect> azure(const Options& options) { return std::make_unique<Azure>(options); }
 
 std::string http_date(std::int64_t unix_s) {
   constexpr std::array days{"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};

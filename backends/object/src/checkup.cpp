@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tries each condition on an object of its own, and asks for the bucket's settings.
-#include "checkup.hpp"
-
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include <tenure/kit/call_thread.hpp>
 #include <tenure/kit/logging.hpp>
 #include <tenure/kit/names.hpp>
+#include <tenure/object.hpp>
 
 #include "connection.hpp"
+#include "options.hpp"
 
 namespace tenure::object {
 namespace {
@@ -110,10 +111,11 @@ class Examined {
 
 }  // namespace
 
-Result<Checks> check_up(const Options& options, const std::string& election, const Limit& limit) {
+Result<Checks> check_url(const Opening& opening, const Limit& limit) {
+  const auto options = checked(tenure::options_of(opening, &from));
   const auto connection = std::make_shared<Connection>(options);
   return CallThread(connection)
-      .ask([connection, options, object = object_of(options, election),
+      .ask([connection, options, object = object_of(options, opening.election),
             until = Until(limit)](auto&) { return Examined(options, *connection, until).all(object); },
            limit);
 }

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Requests to the bucket, one after the other: signed, bounded, and none of them sent twice.
 #pragma once
+#include <algorithm>
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include <tenure/kit/call_thread.hpp>
+#include <tenure/kit/jitter.hpp>
 
-#include "credentials.hpp"
 #include "dialect.hpp"
 #include "web/until.hpp"
 
@@ -21,31 +24,105 @@ class Connection final : public CallThread::Connection {
  public:
   explicit Connection(const Options& options) : dialect_(dialect_of(options)), site_(dialect_->site()) {}
 
-  std::optional<Error> connect(CallThread::Attempt& attempt) override;
+  std::optional<Error> connect(CallThread::Attempt& attempt) override {
+    named_ = attempt.step(site_.name, "a request");
+    return std::nullopt;
+  }
+
   bool stands() override { return named_; }
 
   struct Found {
     std::optional<std::string> version{};  ///< Nothing: there is no such object.
     std::string body{};
   };
-  Result<Found> get(const std::string& object, const Until& until);
+  Result<Found> get(const std::string& object, const Until& until) {
+    auto answer = ask(dialect_->get(object), until);
+    if (!answer) return std::move(answer).error();
+    if (dialect_->absent(*answer)) return Found{};
+    if (answer->status != 200) return error_of(*answer);
+    auto version = dialect_->version_of(*answer);
+    if (!version)
+      return Error{Fault::unreachable, site_.name + ": its answer has no version, or one that a proxy changed"};
+    return Found{std::move(version), std::move(answer->body)};
+  }
 
   /// The new version; or nothing, if the server says that something else stands there. That may be untrue.
   Result<std::optional<std::string>> put(const std::string& object, const std::string& body, const Demand& demand,
-                                         const Until& until);
+                                         const Until& until) {
+    const auto answer = ask(dialect_->put(object, body, demand), until);
+    if (!answer) return answer.error();
+    if (dialect_->refuses(*answer)) return std::optional<std::string>();
+    if (answer->status != 200 && answer->status != 201) return error_of(*answer);
+    auto version = dialect_->version_of(*answer);
+    if (!version) return Error{Fault::unreachable, site_.name + ": it answered a write without a version"};
+    return version;
+  }
 
   /// Whatever it answers. An error says that there is no answer. It sends again only what the server refused to look at
   /// before other credentials were found.
-  Result<web::Answer> ask(const web::Request& request, const Until& until);
+  Result<web::Answer> ask(const web::Request& request, const Until& until) {
+    if (slowed_ > 0 && boot_clock().now() < not_before_)
+      return Error{Fault::unreachable, site_.name + ": not asked, because the server told us to slow down just now"};
+    if (auto error = log_in(until, false)) return *error;
+    for (bool first = true;; first = false) {
+      auto answer = send(request, until);
+      if (!answer) return answer;
+      heed(*answer);
+      const auto refused = login_;
+      if (!dialect_->refuses_login(*answer) || !first || log_in(until, true) || login_ == refused) return answer;
+    }
+  }
 
   const Dialect& dialect() const { return *dialect_; }
-  Error error_of(const web::Answer& answer) const;
+  Error error_of(const web::Answer& answer) const {
+    auto error = dialect_->error_of(answer, Redactor({login_.secret, login_.token}));
+    if (error.fault == Fault::forbidden) error.message += "; the credentials are those of " + login_.source;
+    return error;
+  }
+
   const std::string& source() const { return login_.source; }  ///< Of the credentials that were used last.
 
  private:
-  std::optional<Error> log_in(const Until& until, bool anew);
-  Result<web::Answer> send(const web::Request& request, const Until& until);
-  void heed(const web::Answer& answer);
+  std::optional<Error> log_in(const Until& until, bool anew) {
+    const auto now = boot_clock().unix_ms();  // of no election's decision
+    const bool have = !anew && !login_.source.empty(), endless = login_.expires_ms == 0;
+    if (have && (endless || now < login_.expires_ms - std::chrono::milliseconds(renewed_before).count()))
+      return std::nullopt;
+    auto found = dialect_->log_in(until);
+    if (!found && have && now < login_.expires_ms) return std::nullopt;
+    if (!found) return std::move(found).error();
+    login_ = *std::move(found);
+    return std::nullopt;
+  }
+
+  /// On a new connection libcurl sends once. On one that stands it would send again if that broke, by a new one; but it
+  /// may make none.
+  Result<web::Answer> send(const web::Request& request, const Until& until) {
+    if (until.over()) return Error{Fault::timed_out, site_.name + ": the limit passed before it was asked"};
+    const auto left = std::max<Clock::Duration>(until.by - boot_clock().now(), std::chrono::milliseconds(1));
+    const auto signed_request = dialect_->signed_by(login_, request);
+    const bool stands = http_ && http_->idle();
+    if (!stands) http_ = std::make_unique<web::Http>(site_);
+    auto answer =
+        stands ? http_->ask(signed_request, left) : http_->connect(signed_request, left, [](int) { return true; });
+    if (!answer) http_.reset();
+    return answer;
+  }
+
+  void heed(const web::Answer& answer) {
+    if (!dialect_->throttles(answer)) {
+      slowed_ = 0;
+      return;
+    }
+    const auto pause = std::min(first_pause * (1 << std::min(slowed_++, 10)), longest_pause);
+    not_before_ = boot_clock().now() + jittered(pause);
+  }
+
+  /// So long before they expire credentials are found anew. Amazon gives out new ones earlier.
+  static constexpr auto renewed_before = std::chrono::minutes(5);
+  /// A lease of the shortest preset outlives some pauses.
+  static constexpr Clock::Duration first_pause = std::chrono::milliseconds(250),
+                                   longest_pause = std::chrono::seconds(2);
 
   const std::unique_ptr<Dialect> dialect_;
   const web::Site site_;

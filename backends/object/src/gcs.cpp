@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes requests as Google Cloud Storage reads them, reads its answers, and finds tokens where Google's tools do.
-#include "gcs.hpp"
-
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 
@@ -14,6 +12,8 @@
 #include <tenure/kit/store.hpp>
 #include <tenure/kit/text.hpp>
 
+#include "dialect.hpp"
+#include "web/base64.hpp"
 #include "web/record.hpp"
 
 namespace tenure::object {
@@ -32,7 +32,7 @@ std::string part(const std::string& object) {
 
 /// base64url without padding.
 std::string base64url(std::string_view bytes) {
-  auto text = base64(bytes);
+  auto text = web::base64(bytes);
   while (text.ends_with('=')) text.pop_back();
   std::replace(text.begin(), text.end(), '+', '-');
   std::replace(text.begin(), text.end(), '/', '_');
@@ -52,25 +52,22 @@ Result<Login> of_account(const std::string& path, const web::Until& until) {
   const auto server = confidant_at(base, "token_uri");
   if (!server) return server.error();
   const auto who = "the token service " + server->host;
-  return token_in(
-      fetch(*server,
-            {.method = "POST",
-             .path = path_there,
-             .body = "grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Ajwt-bearer&assertion=" + *proof},
-            who, until),
-      who);
+  return token_of(*server,
+                  {.method = "POST",
+                   .path = path_there,
+                   .body = "grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Ajwt-bearer&assertion=" + *proof},
+                  who, until);
 }
 
 Result<Login> of_machine(const web::Until& until) {
   const auto host = variable("GCE_METADATA_HOST");
   const auto server = server_at("http://" + (host.empty() ? "metadata.google.internal" : host), "GCE_METADATA_HOST");
   const std::string who = "the machine's metadata at " + server.host;
-  return token_in(fetch(server,
-                        {.method = "GET",
-                         .path = "/computeMetadata/v1/instance/service-accounts/default/token",
-                         .headers = {"Metadata-Flavor: Google"}},
-                        who, until),
-                  who);
+  return token_of(server,
+                  {.method = "GET",
+                   .path = "/computeMetadata/v1/instance/service-accounts/default/token",
+                   .headers = {"Metadata-Flavor: Google"}},
+                  who, until);
 }
 
 /// It may delete what nobody replaced.
@@ -83,7 +80,99 @@ bool expires(const Json& rule) {
          !condition.contains("noncurrentTimeBefore");
 }
 
+class Gcs final : public Dialect {
+ public:
+  using Dialect::Dialect;
+
+  web::Request get(const std::string& object) const override {
+    return {.method = "GET", .path = "/storage/v1/b/" + options_.bucket + "/o/" + part(object) + "?alt=media"};
+  }
+
+  web::Request put(const std::string& object, std::string body, const Demand& demand) const override {
+    return {.method = "POST",
+            .path = "/upload/storage/v1/b/" + options_.bucket + "/o?uploadType=media&name=" + part(object) +
+                    "&ifGenerationMatch=" + demand.value_or("0"),
+            .body = std::move(body),
+            .headers = {"Content-Type: application/json"}};
+  }
+
+  Result<Login> log_in(const web::Until& until) const override {
+    if (options_.credentials) {
+      const auto found = credentials_by(options_.credentials, Redactor({}));
+      if (found.password.empty() || !fit_for_header(found.password))
+        return no_credentials("credentials() returned no token that a header can have");
+      return Login{.token = found.password, .source = "what credentials() returned"};
+    }
+    if (const auto file = variable("GOOGLE_APPLICATION_CREDENTIALS"); !file.empty()) return of_account(file, until);
+    auto found = of_machine(until);
+    if (!found && found.error().fault == Fault::unreachable)
+      return Error{found.error().fault,
+                   "no credentials: set GOOGLE_APPLICATION_CREDENTIALS to the file of a service account, or run on a "
+                   "machine of Google's (" +
+                       found.error().message + ")"};
+    return found;
+  }
+
+  web::Request signed_by(const Login& login, web::Request request) const override {
+    request.headers.push_back("Authorization: Bearer " + login.token);
+    return request;
+  }
+
+  std::optional<std::string> version_of(const web::Answer& answer) const override {
+    auto out = header_of(answer, "x-goog-generation");
+    if (out.empty()) out = member(web::parsed(answer.body), "generation");
+    const auto generation = number<std::uint64_t>(out);
+    return generation && *generation > 0 ? std::optional(std::move(out)) : std::nullopt;
+  }
+
+  /// Another server than Google's says less.
+  bool absent(const web::Answer& answer) const override {
+    return answer.status == 404 && (answer.body.starts_with("No such object: ") ||
+                                    (!options_.endpoint.empty() && answer.body == "Not Found\n"));
+  }
+
+  Error error_of(const web::Answer& answer, const Redactor& redacted) const override {
+    const auto json = web::parsed(answer.body);
+    const auto error = json.is_object() ? json.find("error") : json.end();
+    auto message = error == json.end() ? std::string() : member(*error, "message");
+    if (message.empty()) message = answer.body;
+    const auto said =
+        site().name + ": HTTP status " + std::to_string(answer.status) + ": " + printable(redacted(message), 300);
+    switch (answer.status) {
+      case 401: return {Fault::forbidden, said + " (the token is not valid)"};
+      case 403:
+        return {Fault::forbidden,
+                said +
+                    " (allow storage.objects.get, .list, .create and .delete on the bucket: to replace an object is to "
+                    "delete it, and without .list a missing one is forbidden too)"};
+      case 404: return {Fault::misconfigured, said + " (make the bucket, or correct the URL)"};
+      default: return {Fault::unreachable, said};
+    }
+  }
+
+  std::optional<web::Request> ask_for(Setting setting) const override {
+    return web::Request{.method = "GET",
+                        .path = "/storage/v1/b/" + options_.bucket +
+                                (setting == Setting::versions ? "?fields=versioning" : "?fields=lifecycle")};
+  }
+
+  std::optional<bool> is_on(Setting setting, const web::Answer& answer) const override {
+    const auto json = web::parsed(answer.body);
+    if (answer.status != 200 || !json.is_object()) return std::nullopt;
+    const auto found = json.value(setting == Setting::versions ? "versioning" : "lifecycle", Json());
+    if (!found.is_object()) return false;
+    if (setting == Setting::versions) return found.value("enabled", Json()) == true;
+    const auto rules = found.value("rule", Json::array());
+    return rules.is_array() && std::any_of(rules.begin(), rules.end(), expires);
+  }
+
+  bool refuses_login(const web::Answer& answer) const override { return answer.status == 401; }
+  bool throttles(const web::Answer& answer) const override { return answer.status == 429 || answer.status == 503; }
+};
+
 }  // namespace
+
+std::unique_ptr<Dialect> gcs(const Options& options) { return std::make_unique<Gcs>(options); }
 
 Result<std::string> assertion(const std::string& email, const std::string& key, const std::string& audience,
                               std::int64_t now_s) {
@@ -108,93 +197,6 @@ Result<std::string> assertion(const std::string& email, const std::string& key, 
     return no_credentials("private_key of the service account signs nothing");
   signature.resize(size);
   return said + "." + base64url(signature);
-}
-
-web::Site Gcs::site() const {
-  const auto server = server_of(options_);
-  return site_at(server, "gcs " + server.host + ", bucket " + options_.bucket, options_.ca_file);
-}
-
-web::Request Gcs::get(const std::string& object) const {
-  return {.method = "GET", .path = "/storage/v1/b/" + options_.bucket + "/o/" + part(object) + "?alt=media"};
-}
-
-web::Request Gcs::put(const std::string& object, std::string body, const Demand& demand) const {
-  return {.method = "POST",
-          .path = "/upload/storage/v1/b/" + options_.bucket + "/o?uploadType=media&name=" + part(object) +
-                  "&ifGenerationMatch=" + demand.value_or("0"),
-          .body = std::move(body),
-          .headers = {"Content-Type: application/json"}};
-}
-
-Result<Login> Gcs::log_in(const web::Until& until) const {
-  if (options_.credentials) {
-    const auto found = credentials_by(options_.credentials, Redactor({}));
-    if (found.password.empty() || !fit_for_header(found.password))
-      return no_credentials("credentials() returned no token that a header can have");
-    return Login{.token = found.password, .source = "what credentials() returned"};
-  }
-  if (const auto file = variable("GOOGLE_APPLICATION_CREDENTIALS"); !file.empty()) return of_account(file, until);
-  auto found = of_machine(until);
-  if (!found && found.error().fault == Fault::unreachable)
-    return Error{found.error().fault,
-                 "no credentials: set GOOGLE_APPLICATION_CREDENTIALS to the file of a service account, or run on a "
-                 "machine of Google's (" +
-                     found.error().message + ")"};
-  return found;
-}
-
-web::Request Gcs::signed_by(const Login& login, web::Request request) const {
-  request.headers.push_back("Authorization: Bearer " + login.token);
-  return request;
-}
-
-std::optional<std::string> Gcs::version_of(const web::Answer& answer) const {
-  auto out = header_of(answer, "x-goog-generation");
-  if (out.empty()) out = member(web::parsed(answer.body), "generation");
-  const auto generation = number<std::uint64_t>(out);
-  return generation && *generation > 0 ? std::optional(std::move(out)) : std::nullopt;
-}
-
-/// Another server than Google's says less.
-bool Gcs::absent(const web::Answer& answer) const {
-  return answer.status == 404 &&
-         (answer.body.starts_with("No such object: ") || (!options_.endpoint.empty() && answer.body == "Not Found\n"));
-}
-
-Error Gcs::error_of(const web::Answer& answer, const Redactor& redacted) const {
-  const auto json = web::parsed(answer.body);
-  const auto error = json.is_object() ? json.find("error") : json.end();
-  auto message = error == json.end() ? std::string() : member(*error, "message");
-  if (message.empty()) message = answer.body;
-  const auto said =
-      site().name + ": HTTP status " + std::to_string(answer.status) + ": " + printable(redacted(message), 300);
-  switch (answer.status) {
-    case 401: return {Fault::forbidden, said + " (the token is not valid)"};
-    case 403:
-      return {Fault::forbidden,
-              said +
-                  " (allow storage.objects.get, .list, .create and .delete on the bucket: to replace an object is to "
-                  "delete it, and without .list a missing one is forbidden too)"};
-    case 404: return {Fault::misconfigured, said + " (make the bucket, or correct the URL)"};
-    default: return {Fault::unreachable, said};
-  }
-}
-
-std::optional<web::Request> Gcs::ask_for(Setting setting) const {
-  return web::Request{.method = "GET",
-                      .path = "/storage/v1/b/" + options_.bucket +
-                              (setting == Setting::versions ? "?fields=versioning" : "?fields=lifecycle")};
-}
-
-std::optional<bool> Gcs::is_on(Setting setting, const web::Answer& answer) const {
-  const auto json = web::parsed(answer.body);
-  if (answer.status != 200 || !json.is_object()) return std::nullopt;
-  const auto found = json.value(setting == Setting::versions ? "versioning" : "lifecycle", Json());
-  if (!found.is_object()) return false;
-  if (setting == Setting::versions) return found.value("enabled", Json()) == true;
-  const auto rules = found.value("rule", Json::array());
-  return rules.is_array() && std::any_of(rules.begin(), rules.end(), expires);
 }
 
 }  // namespace tenure::object

@@ -9,9 +9,7 @@
 #include <tenure/kit/security.hpp>
 #include <tenure/lock_table.hpp>
 
-#include "checkup.hpp"
 #include "options.hpp"
-#include "store.hpp"
 
 namespace tenure::object {
 namespace {
@@ -37,10 +35,6 @@ Timing timing(Clock::Duration term) {
 
 Options from_url(const std::string& url) { return from(parse_url(url)); }
 
-std::shared_ptr<ConditionalStore> store(const Options& options, const std::string& election) {
-  return std::make_shared<Store>(checked(options), election);
-}
-
 std::shared_ptr<Backend> open(const Options& options, const std::string& election, Candidate candidate, Log log) {
   candidate = checked(std::move(candidate));
   auto made = store(options, election);
@@ -55,10 +49,6 @@ Presets presets() {
 
 Opened open_url(const Opening& opening) {
   return {open(options_of(opening), opening.election, opening.candidate, opening.log), presets()};
-}
-
-Result<Checks> check_url(const Opening& opening, const Limit& limit) {
-  return check_up(checked(options_of(opening)), opening.election, limit);
 }
 
 }  // namespace tenure::object

@@ -1,16 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes requests as S3 reads them, and reads its answers and errors.
-#include "s3.hpp"
-
+// The dialect of Amazon's S3, and of the servers that speak it: requests, answers and errors, and where logins are
+// found.
 #include <openssl/evp.h>
-
 #include <algorithm>
 #include <array>
+#include <chrono>
+#include <optional>
 #include <stdexcept>
 #include <utility>
+#include <vector>
 
+#include <tenure/kit/files.hpp>
 #include <tenure/kit/logging.hpp>
+#include <tenure/kit/security.hpp>
+#include <tenure/kit/store.hpp>
 #include <tenure/kit/text.hpp>
+
+#include "dialect.hpp"
+#include "web/record.hpp"
 
 namespace tenure::object {
 namespace {
@@ -56,61 +63,245 @@ std::string region_told(const web::Answer& answer) {
   return out.empty() ? element(answer.body, "Region") : out;
 }
 
-}  // namespace
+// ---- logins, where Amazon's own tools look for them: one source after the other ----
 
-web::Request S3::get(const std::string& object) const { return request(options_, "GET", object, {}); }
+/// Nothing: this source is not set up here, so that the next one is asked.
+using Found = std::optional<Result<Login>>;
 
-web::Request S3::put(const std::string& object, std::string body, const Demand& demand) const {
-  auto out = request(options_, "PUT", object, std::move(body));
-  out.headers.emplace_back("Content-Type: application/json");
-  out.headers.push_back(demand ? "If-Match: " + *demand : "If-None-Match: *");
+constexpr std::size_t most_bytes_of_file = 256 << 10;
+
+Result<Login> whole(Login login) {
+  if (login.key.empty() || login.secret.empty())
+    return no_credentials(login.source + " has no access key's id, or no secret");
+  if (!fit_for_header(login.key) || !fit_for_header(login.secret) || !fit_for_header(login.token))
+    return no_credentials(login.source + " has a key with a blank or a byte that no header can have");
+  return login;
+}
+
+// ---- what is at hand ----
+
+Found of_options(const Options& options) {
+  if (options.credentials) {
+    const auto found = credentials_by(options.credentials, Redactor({}));
+    return whole({.key = found.user, .secret = found.password, .source = "what credentials() returned"});
+  }
+  if (options.user.empty()) return std::nullopt;
+  return whole({.key = options.user, .secret = options.password, .source = "the URL's user and password"});
+}
+
+Found of_environment() {
+  Login out{.key = variable("AWS_ACCESS_KEY_ID"), .secret = variable("AWS_SECRET_ACCESS_KEY")};
+  if (out.key.empty() && out.secret.empty()) return std::nullopt;
+  out.token = variable("AWS_SESSION_TOKEN");
+  out.source = "the environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY)";
+  return whole(std::move(out));
+}
+
+std::string trimmed(std::string_view text) {
+  constexpr std::string_view blanks = " \t\r";
+  const auto first = text.find_first_not_of(blanks);
+  if (first == text.npos) return {};
+  return std::string(text.substr(first, text.find_last_not_of(blanks) - first + 1));
+}
+
+Login of_profile(std::string_view text, const std::string& profile) {
+  Login out;
+  bool inside = false;
+  while (!text.empty()) {
+    const auto end = std::min(text.find('\n'), text.size());
+    const auto line = trimmed(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (line.starts_with('[')) inside = line == "[" + profile + "]";
+    const auto equals = line.find('=');
+    if (!inside || line.starts_with('#') || equals == line.npos) continue;
+    const auto name = trimmed(line.substr(0, equals)), value = trimmed(line.substr(equals + 1));
+    if (name == "aws_access_key_id") out.key = value;
+    if (name == "aws_secret_access_key") out.secret = value;
+    if (name == "aws_session_token") out.token = value;
+  }
   return out;
 }
 
-/// By libcurl, when it is sent.
-web::Request S3::signed_by(const Login& login, web::Request request) const {
-  request.signing = "aws:amz:" + options_.region + ":s3";
-  request.key = login.key;
-  request.secret = login.secret;
-  if (!login.token.empty()) request.headers.push_back("x-amz-security-token: " + login.token);
-  return request;
+Found of_file(const Options& options) {
+  auto path = variable("AWS_SHARED_CREDENTIALS_FILE");
+  const auto home = variable("HOME");
+  if (path.empty() && !home.empty()) path = home + "/.aws/credentials";
+  auto profile = options.profile.empty() ? variable("AWS_PROFILE") : options.profile;
+  const bool named = !profile.empty();
+  if (!named) profile = "default";
+  const auto text = path.empty() ? Result<std::string>() : content_of(path, most_bytes_of_file);
+  const auto where = "the profile " + printable(profile, 80) + " in " + printable(path);
+  if (!text && named) return no_credentials("the file " + printable(path) + " " + text.error().message);
+  if (!text) return std::nullopt;
+  auto out = of_profile(*text, profile);
+  if (out.key.empty() && out.secret.empty() && !named) return std::nullopt;
+  out.source = where;
+  return whole(std::move(out));
 }
 
-web::Site S3::site() const {
-  const auto server = server_of(options_);
-  return site_at(server, "s3 " + server.host + ", bucket " + options_.bucket, options_.ca_file);
+// ---- what is asked by HTTP ----
+
+/// What container and instance answer.
+Result<Login> of_json(const Result<std::string>& text, const std::string& source) {
+  if (!text) return text.error();
+  const auto json = web::parsed(*text);
+  return whole({.key = member(json, "AccessKeyId"),
+                .secret = member(json, "SecretAccessKey"),
+                .token = member(json, "Token"),
+                .source = source,
+                .expires_ms = moment_of(member(json, "Expiration"))});
 }
 
-std::optional<web::Request> S3::ask_for(Setting setting) const {
-  return get(setting == Setting::versions ? "?versioning=" : "?lifecycle=");
+Found of_web_identity(const Options& options, const web::Until& until) {
+  const auto file = variable("AWS_WEB_IDENTITY_TOKEN_FILE"), role = variable("AWS_ROLE_ARN");
+  if (file.empty() || role.empty()) return std::nullopt;
+  const auto token = secret_of(file, most_bytes_of_file);
+  if (!token) return no_credentials("the file of AWS_WEB_IDENTITY_TOKEN_FILE " + token.error().message);
+  const auto given = variable("AWS_ENDPOINT_URL_STS"), session = variable("AWS_ROLE_SESSION_NAME");
+  const auto server =
+      confidant_at(given.empty() ? "https://sts." + options.region + ".amazonaws.com" : given, "AWS_ENDPOINT_URL_STS");
+  if (!server) return server.error();
+  const auto who = "the token service " + server->host;
+  const auto xml = fetch(*server,
+                         {.method = "POST",
+                          .path = "/",
+                          .body = "Action=AssumeRoleWithWebIdentity&Version=2011-06-15&RoleArn=" + form_encoded(role) +
+                                  "&RoleSessionName=" + form_encoded(session.empty() ? "tenure" : session) +
+                                  "&WebIdentityToken=" + form_encoded(*token)},
+                         who, until);
+  if (!xml) return xml.error();
+  return whole({.key = element(*xml, "AccessKeyId"),
+                .secret = element(*xml, "SecretAccessKey"),
+                .token = element(*xml, "SessionToken"),
+                .source = who,
+                .expires_ms = moment_of(element(*xml, "Expiration"))});
 }
 
-std::optional<bool> S3::is_on(Setting setting, const web::Answer& answer) const {
-  if (answer.status == 404 && setting == Setting::expiry) return false;
-  if (answer.status != 200) return std::nullopt;
-  if (setting == Setting::versions) return element(answer.body, "Status") == "Enabled";
-  return answer.body.find("<Expiration>") != answer.body.npos;
+Found of_container(const web::Until& until) {
+  auto url = variable("AWS_CONTAINER_CREDENTIALS_FULL_URI");
+  if (const auto relative = variable("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"); !relative.empty())
+    url = "http://169.254.170.2" + relative;
+  if (url.empty()) return std::nullopt;
+  const auto [base, path] = split_url(url);
+  const auto server = confidant_at(base, "AWS_CONTAINER_CREDENTIALS_FULL_URI");
+  if (!server) return server.error();
+  web::Request request{.method = "GET", .path = path};
+  auto token = variable("AWS_CONTAINER_AUTHORIZATION_TOKEN");
+  if (const auto file = variable("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"); !file.empty()) {
+    const auto read = secret_of(file, most_bytes_of_file);
+    if (!read) return no_credentials("the file of AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE " + read.error().message);
+    token = *read;
+  }
+  const bool plain = std::all_of(token.begin(), token.end(), [](char c) { return c >= ' ' && c <= '~'; });
+  if (!plain || !fit_for_header(path))
+    return no_credentials("the container's URI or authorization token has a byte that no header can have");
+  if (!token.empty()) request.headers.push_back("Authorization: " + token);
+  const auto who = "the container's credentials at " + server->host;
+  return of_json(fetch(*server, request, who, until), who);
 }
 
-bool S3::absent(const web::Answer& answer) const { return answer.status == 404 && code_of(answer) == "NoSuchKey"; }
-
-bool S3::refuses_login(const web::Answer& answer) const {
-  return answer.status >= 400 && one_of(code_of(answer), {"ExpiredToken", "InvalidAccessKeyId", "InvalidToken",
-                                                          "SignatureDoesNotMatch", "TokenRefreshRequired"});
+Result<Login> of_instance(const web::Until& until) {
+  const std::string folder = "/latest/meta-data/iam/security-credentials/", who = "the EC2 instance's metadata";
+  auto at = variable("AWS_EC2_METADATA_SERVICE_ENDPOINT");
+  if (at.empty()) at = "http://169.254.169.254";
+  while (at.ends_with('/')) at.pop_back();
+  const auto server = server_at(at, "AWS_EC2_METADATA_SERVICE_ENDPOINT");
+  const auto pass =
+      fetch(server,
+            {.method = "PUT", .path = "/latest/api/token", .headers = {"X-aws-ec2-metadata-token-ttl-seconds: 21600"}},
+            who, until);
+  if (!pass) return pass.error();
+  if (!fit_for_header(*pass)) return no_credentials(who + " gave a token that no header can have");
+  const auto ask = [&](const std::string& path) {
+    return fetch(server, {.method = "GET", .path = path, .headers = {"X-aws-ec2-metadata-token: " + *pass}}, who,
+                 until);
+  };
+  const auto roles = ask(folder);
+  if (!roles) return roles.error();
+  const auto role = trimmed(roles->substr(0, roles->find('\n')));
+  if (role.empty() || !fit_for_header(role)) return no_credentials(who + " names no role of this instance");
+  return of_json(ask(folder + role), who);
 }
 
-bool S3::throttles(const web::Answer& answer) const {
-  return answer.status == 429 ||
-         (answer.status >= 400 &&
-          one_of(code_of(answer), {"SlowDown", "RequestLimitExceeded", "Throttling", "ServiceUnavailable"}));
+Result<Login> find_login(const Options& options, const web::Until& until) {
+  if (auto found = of_options(options)) return *std::move(found);
+  if (options.profile.empty())
+    if (auto found = of_environment()) return *std::move(found);
+  if (auto found = of_web_identity(options, until)) return *std::move(found);
+  if (auto found = of_file(options)) return *std::move(found);
+  if (auto found = of_container(until)) return *std::move(found);
+  const std::string all =
+      "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or write a profile into ~/.aws/credentials, or give this "
+      "machine a role";
+  if (lower(variable("AWS_EC2_METADATA_DISABLED")) == "true") return no_credentials(all);
+  auto found = of_instance(until);
+  if (!found && found.error().fault != Fault::timed_out)
+    return Error{found.error().fault, "no credentials: " + all + " (" + found.error().message + ")"};
+  return found;
 }
 
-Error S3::error_of(const web::Answer& answer, const Redactor& redacted) const {
-  const auto name = site().name;
-  if (const auto region = region_told(answer); answer.status >= 300 && !region.empty() && region != options_.region)
-    return {Fault::misconfigured, name + ": the bucket is in another region than " + options_.region +
-                                      "; write ?region=" + printable(redacted(region), 40)};
-  return error_told(name, "S3", code_of(answer), answer, redacted, meanings);
-}
+class S3 final : public Dialect {
+ public:
+  using Dialect::Dialect;
+
+  web::Request get(const std::string& object) const override { return request(options_, "GET", object, {}); }
+
+  web::Request put(const std::string& object, std::string body, const Demand& demand) const override {
+    auto out = request(options_, "PUT", object, std::move(body));
+    out.headers.emplace_back("Content-Type: application/json");
+    out.headers.push_back(demand ? "If-Match: " + *demand : "If-None-Match: *");
+    return out;
+  }
+
+  /// By libcurl, when it is sent.
+  web::Request signed_by(const Login& login, web::Request request) const override {
+    request.signing = "aws:amz:" + options_.region + ":s3";
+    request.key = login.key;
+    request.secret = login.secret;
+    if (!login.token.empty()) request.headers.push_back("x-amz-security-token: " + login.token);
+    return request;
+  }
+
+  std::optional<web::Request> ask_for(Setting setting) const override {
+    return get(setting == Setting::versions ? "?versioning=" : "?lifecycle=");
+  }
+
+  std::optional<bool> is_on(Setting setting, const web::Answer& answer) const override {
+    if (answer.status == 404 && setting == Setting::expiry) return false;
+    if (answer.status != 200) return std::nullopt;
+    if (setting == Setting::versions) return element(answer.body, "Status") == "Enabled";
+    return answer.body.find("<Expiration>") != answer.body.npos;
+  }
+
+  bool absent(const web::Answer& answer) const override {
+    return answer.status == 404 && code_of(answer) == "NoSuchKey";
+  }
+
+  bool refuses_login(const web::Answer& answer) const override {
+    return answer.status >= 400 && one_of(code_of(answer), {"ExpiredToken", "InvalidAccessKeyId", "InvalidToken",
+                                                            "SignatureDoesNotMatch", "TokenRefreshRequired"});
+  }
+
+  bool throttles(const web::Answer& answer) const override {
+    return answer.status == 429 ||
+           (answer.status >= 400 &&
+            one_of(code_of(answer), {"SlowDown", "RequestLimitExceeded", "Throttling", "ServiceUnavailable"}));
+  }
+
+  Error error_of(const web::Answer& answer, const Redactor& redacted) const override {
+    const auto name = site().name;
+    if (const auto region = region_told(answer); answer.status >= 300 && !region.empty() && region != options_.region)
+      return {Fault::misconfigured, name + ": the bucket is in another region than " + options_.region +
+                                        "; write ?region=" + printable(redacted(region), 40)};
+    return error_told(name, "S3", code_of(answer), answer, redacted, meanings);
+  }
+
+  Result<Login> log_in(const web::Until& until) const override { return find_login(options_, until); }
+  std::optional<std::string> version_of(const web::Answer& answer) const override { return etag_of(answer); }
+};
+
+}  // namespace
+
+std::unique_ptr<Dialect> s3(const Options& options) { return std::make_unique<S3>(options); }
 
 }  // namespace tenure::object

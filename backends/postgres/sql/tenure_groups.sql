@@ -38,10 +38,7 @@ create table if not exists tenure_sessions (
 
 -- The second key is no rule: it finds what changed since a look. It excludes, because no unique index may have what a
 -- release changes: else a release would wait for the transactions that hold the lead FOR KEY SHARE by the strict fence,
--- and the renewal of all elections with it. Where a table stands with such an index, `tenure setup --groups` replaces
--- it, or the owner by
---   alter table tenure_leads drop constraint tenure_leads_grp_changed_election_key,
---     add exclude using btree (grp with =, changed with =, election with =);
+-- and the renewal of all elections with it.
 create table if not exists tenure_leads (
   grp bytea check (octet_length(grp) <= 200),
   election bytea check (octet_length(election) <= 200),

@@ -144,7 +144,9 @@ void add_fence_of_groups(const pqxx::row& found, Checks& out) {
   } else {
     out.push_back(Check::doubtful(
         "a release in a group waits for the transactions that hold the lead, and all elections' renewal with it",
-        "as the tables' owner: tenure setup --groups, or create_group_schema()"));
+        "as the table's owner: drop the unique index or constraint that has the column \"changed\", and add the one "
+        "that "
+        "share/tenure/tenure_groups.sql has"));
   }
 }
 

@@ -1,20 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // One connection to the server, introduced: the tables were looked at, and statements are prepared.
 #pragma once
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <pqxx/pqxx>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <tenure/error.hpp>
 #include <tenure/kit/call_thread.hpp>
 #include <tenure/kit/exchange.hpp>
+#include <tenure/kit/logging.hpp>
+#include <tenure/log.hpp>
 
-#include "notes.hpp"
 #include "settings.hpp"
 #include "sql.hpp"
 
@@ -22,6 +27,42 @@ namespace tenure::postgres {
 
 /// Where news of one election, or of one group, are notified.
 std::string channel_of(const std::string& schema, const std::string& table, const std::string& name);
+
+/// What the connections of one store share: what deserves a line in the log, each once, and that they are to go
+/// elsewhere. A connection notes it on its thread, which may outlive the store; whoever calls the store then tells it.
+class Notes final {
+ public:
+  /// `what`: an "election" or a "group", of that name.
+  Notes(Log log, std::string what, std::string name)
+      : log_(std::move(log)), what_(std::move(what)), name_(std::move(name)) {}
+
+  void add(Level level, const std::string& message) {
+    const std::lock_guard lock(mutex_);
+    if (noted_.size() < 100 && noted_.insert(message).second) untold_.emplace_back(level, message);
+  }
+
+  /// A server was left, because another one may do. The other connections are not to stay there alone.
+  void leave() { ++left_; }
+  int left() const { return left_; }
+
+  void tell() {
+    std::vector<std::pair<Level, std::string>> lines;
+    {
+      const std::lock_guard lock(mutex_);
+      lines.swap(untold_);
+    }
+    for (const auto& [level, message] : lines)
+      tenure::tell(log_, level, message, {{what_, name_}, {"store", "postgres"}});
+  }
+
+ private:
+  const Log log_;
+  const std::string what_, name_;
+  std::atomic<int> left_{0};
+  std::mutex mutex_;
+  std::set<std::string> noted_;
+  std::vector<std::pair<Level, std::string>> untold_;
+};
 
 /// What a connection is for.
 struct Purpose {

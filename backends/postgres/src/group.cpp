@@ -1,20 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions of the GroupStore.
-#include "group.hpp"
-
+// The GroupStore.
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <iterator>
 #include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
 #include <utility>
+#include <vector>
 
+#include <tenure/group_store.hpp>
+#include <tenure/kit/joined_names.hpp>
 #include <tenure/kit/logging.hpp>
 #include <tenure/kit/names.hpp>
 #include <tenure/kit/wait.hpp>
 
+#include "client.hpp"
 #include "faults.hpp"
+#include "group_statements.hpp"
 
 namespace tenure::postgres {
 namespace {
@@ -300,106 +308,140 @@ Result<std::set<std::string>> retire_now(Connection& connection, const GroupStat
   return first ? Result<std::set<std::string>>(*std::move(first)) : std::move(out);
 }
 
+/// One group's sessions and leads: looked at, changed in one statement or two, announced.
+class Group final : public GroupStore {
+ public:
+  Group(const Settings& settings, const std::string& group, const Log& log)
+      : group_(group),
+        statements_(std::make_shared<GroupStatements>(group)),
+        notes_(std::make_shared<Notes>(log, "group", group)),
+        client_(settings, asking(*statements_, group, notes_)),
+        listener_(settings, Purpose{.name = group, .notes = notes_}) {}
+
+  std::string group() const override { return group_; }
+  void joined(const std::string& election) override { joined_.join(election); }
+  void left(const std::string& election) override { joined_.leave(election); }
+  Result<Look> look(const std::string& cursor, const Limit& limit) override {
+    return client_.ask<Look>(
+        [=, sql = statements_, joined = joined_.all()](Connection& connection) -> Result<Look> {
+          const auto since = of_this(connection, cursor);
+          return answered(connection, *sql, sql->look(since, Unknown::tells_everything, joined)).look;
+        },
+        limit);
+  }
+
+  Result<Committed> open(SessionId id, const Session& session, const Limit& limit) override {
+    joined_.session_begins();
+    const auto done = client_.ask<Answer>(
+        [=, sql = statements_, joined = joined_.all(), until = by_boot_clock(limit)](Connection& connection) {
+          return open_now(connection, *sql, id, session, joined, lock_wait(until));
+        },
+        limit);
+    return done ? Result<Committed>(*done) : done.error();
+  }
+
+  /// A session that another object opened is found once its place was told.
+  Result<Committed> commit(const Commit& commit, const Limit& limit) override {
+    if (auto error = refused_commit(commit)) return *std::move(error);
+    if (seat_.session != commit.session) seat_ = {commit.session};
+    const auto left = joined_.left_before(commit);
+    const Place place{seat_.place, seat_.place + (seat_.renewals >= renewals_in_a_place ? 1 : 0)};
+    auto done =
+        client_.ask<Answer>([=, sql = statements_, until = by_boot_clock(limit)](
+                                Connection& connection) { return commit_now(connection, *sql, commit, place, until); },
+                            limit);
+    if (!done) return done.error();
+    if (done->granted && !done->look.cursor.empty()) joined_.forget(left);
+    if (const auto found = done->places.find(commit.session); done->granted && found != done->places.end())
+      seat_ = {commit.session, found->second, found->second == seat_.place ? seat_.renewals + 1 : 0};
+    return Committed(*std::move(done));
+  }
+
+  Result<bool> end(SessionId id, const std::vector<std::uint64_t>& beats, std::uint64_t new_beat,
+                   const Limit& limit) override {
+    return client_.ask<bool>(
+        [=, sql = statements_, until = by_boot_clock(limit)](Connection& connection) {
+          return end_now(connection, *sql, id, beats, new_beat, lock_wait(until));
+        },
+        limit);
+  }
+
+  /// What half of the limit does not suffice for, the next sweep goes on with, and that shall come soon.
+  Result<int> sweep(const Limit& limit) override {
+    auto swept = client_.ask<Swept>([sql = statements_, pass = std::exchange(pass_, {}), until = by_boot_clock(limit)](
+                                        Connection& connection) { return sweep_now(connection, *sql, pass, until); },
+                                    limit);
+    if (!swept) return swept.error();
+    pass_ = std::move(swept->rest);
+    return std::max(swept->removed, swept->more ? 1 : 0);
+  }
+
+  Result<std::set<std::string>> retire(const std::map<std::string, Token>& leads, const Limit& limit) override {
+    if (auto error = refused_retirement(leads)) return *std::move(error);
+    return client_.ask<std::set<std::string>>(
+        [sql = statements_, all = GroupStatements::Leads(leads.begin(), leads.end()),
+         until = by_boot_clock(limit)](Connection& connection) { return retire_now(connection, *sql, all, until); },
+        limit);
+  }
+
+  std::optional<Error> request_step_down(const std::string& election, const StepDown& request,
+                                         const Limit& limit) override {
+    if (auto error = refused_step_down(request.by, request.why)) return error;
+    const auto stored = client_.ask<bool>(
+        [=, sql = statements_, until = by_boot_clock(limit)](Connection& connection) {
+          return request_now(connection, *sql, election, request, lock_wait(until));
+        },
+        limit);
+    if (!stored) return stored.error();
+    if (*stored) return std::nullopt;
+    return Error{Fault::misconfigured, "postgres: nobody ever led the election \"" + printable(election, 80) +
+                                           "\" of \"" + printable(group_, 80) +
+                                           "\", so nobody can be asked to step down"};
+  }
+
+  /// A caller who comes with the same cursor has not looked since. It is told the same once more.
+  std::optional<Release> await_change(const std::string& cursor, const Limit& limit) override {
+    const bool looked = cursor != told_.cursor;
+    const auto news = listener_.await_news(
+        [seen = cursor_of(cursor), looked, told = told_.news](Connection::News& all) {
+          std::erase_if(all, [&](const std::string& notice) {
+            return told_by(seen, notice) ||
+                   ((looked || notice.starts_with('#')) && std::ranges::count(told, notice) > 0);
+          });
+        },
+        limit);
+    if (!news) return std::nullopt;
+    told_ = {cursor, *news};
+    return news->size() == 1 ? release_of(news->front()) : std::nullopt;
+  }
+
+ private:
+  const std::string group_;
+  const std::shared_ptr<const GroupStatements> statements_;  ///< Shared with calls that outlive us.
+  const std::shared_ptr<Notes> notes_;
+  JoinedNames joined_;
+  /// Where our session stands, see Place, and since how many renewals.
+  struct Seat {
+    SessionId session{};
+    std::uint64_t place{};
+    int renewals{};
+  } seat_;
+  SweepPass pass_;  ///< Of the last sweep.
+  Client client_;
+  Client listener_;  ///< Of its own, since one may wait while another asks.
+  struct Told {
+    std::string cursor{};
+    Connection::News news{};
+  } told_;  ///< By the last await_change().
+};
+
 }  // namespace
 
-Group::Group(const Settings& settings, const std::string& group, const Log& log)
-    : group_(group),
-      statements_(std::make_shared<GroupStatements>(group)),
-      notes_(std::make_shared<Notes>(log, "group", group)),
-      client_(settings, asking(*statements_, group, notes_)),
-      listener_(settings, Purpose{.name = group, .notes = notes_}) {}
-
-Result<Look> Group::look(const std::string& cursor, const Limit& limit) {
-  return client_.ask<Look>(
-      [=, sql = statements_, joined = joined_.all()](Connection& connection) -> Result<Look> {
-        const auto since = of_this(connection, cursor);
-        return answered(connection, *sql, sql->look(since, Unknown::tells_everything, joined)).look;
-      },
-      limit);
-}
-
-Result<Committed> Group::open(SessionId id, const Session& session, const Limit& limit) {
-  joined_.session_begins();
-  const auto done = client_.ask<Answer>(
-      [=, sql = statements_, joined = joined_.all(), until = by_boot_clock(limit)](Connection& connection) {
-        return open_now(connection, *sql, id, session, joined, lock_wait(until));
-      },
-      limit);
-  return done ? Result<Committed>(*done) : done.error();
-}
-
-/// A session that another object opened is found once its place was told.
-Result<Committed> Group::commit(const Commit& commit, const Limit& limit) {
-  if (auto error = refused_commit(commit)) return *std::move(error);
-  if (seat_.session != commit.session) seat_ = {commit.session};
-  const auto left = joined_.left_before(commit);
-  const Place place{seat_.place, seat_.place + (seat_.renewals >= renewals_in_a_place ? 1 : 0)};
-  auto done =
-      client_.ask<Answer>([=, sql = statements_, until = by_boot_clock(limit)](
-                              Connection& connection) { return commit_now(connection, *sql, commit, place, until); },
-                          limit);
-  if (!done) return done.error();
-  if (done->granted && !done->look.cursor.empty()) joined_.forget(left);
-  if (const auto found = done->places.find(commit.session); done->granted && found != done->places.end())
-    seat_ = {commit.session, found->second, found->second == seat_.place ? seat_.renewals + 1 : 0};
-  return Committed(*std::move(done));
-}
-
-Result<bool> Group::end(SessionId id, const std::vector<std::uint64_t>& beats, std::uint64_t new_beat,
-                        const Limit& limit) {
-  return client_.ask<bool>(
-      [=, sql = statements_, until = by_boot_clock(limit)](Connection& connection) {
-        return end_now(connection, *sql, id, beats, new_beat, lock_wait(until));
-      },
-      limit);
-}
-
-/// What half of the limit does not suffice for, the next sweep goes on with, and that shall come soon.
-Result<int> Group::sweep(const Limit& limit) {
-  auto swept = client_.ask<Swept>([sql = statements_, pass = std::exchange(pass_, {}), until = by_boot_clock(limit)](
-                                      Connection& connection) { return sweep_now(connection, *sql, pass, until); },
-                                  limit);
-  if (!swept) return swept.error();
-  pass_ = std::move(swept->rest);
-  return std::max(swept->removed, swept->more ? 1 : 0);
-}
-
-Result<std::set<std::string>> Group::retire(const std::map<std::string, Token>& leads, const Limit& limit) {
-  if (auto error = refused_retirement(leads)) return *std::move(error);
-  return client_.ask<std::set<std::string>>(
-      [sql = statements_, all = GroupStatements::Leads(leads.begin(), leads.end()),
-       until = by_boot_clock(limit)](Connection& connection) { return retire_now(connection, *sql, all, until); },
-      limit);
-}
-
-std::optional<Error> Group::request_step_down(const std::string& election, const StepDown& request,
-                                              const Limit& limit) {
-  if (auto error = refused_step_down(request.by, request.why)) return error;
-  const auto stored = client_.ask<bool>(
-      [=, sql = statements_, until = by_boot_clock(limit)](Connection& connection) {
-        return request_now(connection, *sql, election, request, lock_wait(until));
-      },
-      limit);
-  if (!stored) return stored.error();
-  if (*stored) return std::nullopt;
-  return Error{Fault::misconfigured, "postgres: nobody ever led the election \"" + printable(election, 80) +
-                                         "\" of \"" + printable(group_, 80) +
-                                         "\", so nobody can be asked to step down"};
-}
-
-/// A caller who comes with the same cursor has not looked since. It is told the same once more.
-std::optional<Release> Group::await_change(const std::string& cursor, const Limit& limit) {
-  const bool looked = cursor != told_.cursor;
-  const auto news = listener_.await_news(
-      [seen = cursor_of(cursor), looked, told = told_.news](Connection::News& all) {
-        std::erase_if(all, [&](const std::string& notice) {
-          return told_by(seen, notice) || ((looked || notice.starts_with('#')) && std::ranges::count(told, notice) > 0);
-        });
-      },
-      limit);
-  if (!news) return std::nullopt;
-  told_ = {cursor, *news};
-  return news->size() == 1 ? release_of(news->front()) : std::nullopt;
+std::shared_ptr<GroupStore> open_group(const Options& options, const std::string& group, const Log& log) {
+  check_election(group);
+  const auto settings = group_settings_of(options, application_name(group));
+  settings.warn(log, "group", group);
+  return std::make_shared<Group>(settings, group, log);
 }
 
 }  // namespace tenure::postgres

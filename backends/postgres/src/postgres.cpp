@@ -1,32 +1,134 @@
 // SPDX-License-Identifier: Apache-2.0
-// The public functions: they check the options and put the parts together.
+// The store of one election, and the public functions: they check the options and put the parts together.
 #include <tenure/postgres.hpp>
 
 #include <algorithm>
+#include <exception>
 #include <initializer_list>
+#include <memory>
+#include <optional>
 #include <stdexcept>
+#include <string>
 #include <string_view>
 #include <utility>
 
+#include <tenure/conditional_store.hpp>
 #include <tenure/kit/logging.hpp>
 #include <tenure/kit/names.hpp>
-#include <tenure/kit/suggest.hpp>
+#include <tenure/kit/url.hpp>
+#include <tenure/kit/wait.hpp>
 #include <tenure/lock_table.hpp>
 
 #include "checkup.hpp"
-#include "group.hpp"
-#include "schema_text.hpp"
-#include "store.hpp"
+#include "client.hpp"
+#include "faults.hpp"
+#include "settings.hpp"
+#include "statements.hpp"
 
 namespace tenure::postgres {
 namespace {
 
-/// `what`: an "election" or a "group".
-void warn(const Log& log, const Settings& settings, const char* what, const std::string& name) {
-  for (const auto& host : settings.unverified_hosts)
-    tell(log, Level::warning, unprotected("server " + host, "Set sslmode=verify-full in conninfo"),
-         {{what, name}, {"store", "postgres"}});
+Purpose purpose_of(const std::string& election, const Log& log) {
+  const std::string name = bytea(election), no_channel;
+  const Writing writing{name, no_channel, lock_wait({})};
+  const auto nothing = replacing(writing, Expected{}, {});  // for no beat is expected
+  return {.name = election,
+          .prepared = {reading(name), nothing, replacing(writing, std::nullopt, {})},
+          .rehearsed = {nothing},
+          .notes = std::make_shared<Notes>(log, "election", election)};
 }
+
+Result<Read> read_now(Connection& connection, const std::string& election) {
+  connection.forget_news();
+  const auto row = connection.execute(reading(election))[0];
+  connection.must_write(only_reads(row));
+  auto read = read_of(row);
+  if (read.record && !may_be_followed(read.record->token))
+    return connection.corrupt(
+        "the row's token is " + std::to_string(static_cast<std::int64_t>(read.record->token.value)) +
+        "; no leader wrote it, and no greater one can follow. Set the greatest token that a leader "
+        "ever had: update " +
+        connection.settings().table().name + " set token = ..., released = true where election = '" + election + "'");
+  read.read_only = connection.read_only();
+  return read;
+}
+
+/// Only a write that certainly had no effect is followed by a read.
+Result<Swap> swap_now(Connection& connection, const std::string& election, const std::optional<Expected>& expected,
+                      const Record& next, const std::string& wait) {
+  const auto statement = replacing({election, connection.channel(), wait}, expected, next);
+  try {
+    connection.forget_news();
+    const auto applied = connection.execute(statement);
+    if (!applied.empty()) return Swap{true, read_of(applied[0])};
+  } catch (const std::exception& e) {
+    if (!lost_a_race(sqlstate_of(e))) throw;
+  }
+  auto found = read_now(connection, election);
+  if (!found) return std::move(found).error();
+  return Swap{false, *std::move(found)};
+}
+
+/// One election's row: read, replaced on condition, announced.
+class Store final : public ConditionalStore {
+ public:
+  Store(const Settings& settings, const std::string& election, const Log& log)
+      : election_(bytea(election)), client_(settings, purpose_of(election, log)) {}
+
+  Result<Read> read(const Limit& limit) override {
+    return client_.ask<Read>([election = election_](Connection& connection) { return read_now(connection, election); },
+                             limit);
+  }
+
+  Result<Swap> compare_and_set(const std::optional<Expected>& expected, const Record& next,
+                               const Limit& limit) override {
+    return client_.ask<Swap>(
+        [=, election = election_, until = by_boot_clock(limit)](Connection& connection) {
+          return swap_now(connection, election, expected, next, lock_wait(until));
+        },
+        limit);
+  }
+
+  std::optional<Version> await_change(const std::optional<Version>& seen, const Limit& limit) override {
+    const auto heard = client_.await_news(
+        [seen](Connection::News& news) {
+          if (!news.empty() && seen && released_by(news.back()) == seen) news.clear();
+        },
+        limit);
+    return heard ? released_by(heard->back()) : std::nullopt;
+  }
+
+  std::optional<Error> request_step_down(const StepDown& request, const Limit& limit) override {
+    const auto done = client_.ask<bool>(
+        [request, election = election_, until = by_boot_clock(limit)](Connection& connection) {
+          const Writing writing{election, connection.channel(), lock_wait(until)};
+          const auto statement = requesting_step_down(writing, request);
+          connection.execute(statement);
+          return true;
+        },
+        limit);
+    if (!done) return done.error();
+    return std::nullopt;
+  }
+
+ private:
+  const std::string election_;  ///< As a bytea literal.
+  Client client_;
+};
+
+// ---- the elections of the table ----
+
+constexpr std::size_t page = 500;
+
+Result<ElectionPage> read_page(Connection& connection, const std::string& after) {
+  const auto rows = connection.execute(listing(after, page));
+  const auto now = boot_clock().now();
+  ElectionPage out{.elections = {}, .last = static_cast<std::size_t>(rows.size()) < page};
+  for (const auto& row : rows) out.elections.push_back(listed(election_of(row), read_of(row), now));
+  return out;
+}
+
+// ---- schemas ----
 
 /// The schema is handed out as it is shipped, unless a table is called otherwise.
 std::string called(const std::string& table, const char* usually) {
@@ -34,49 +136,16 @@ std::string called(const std::string& table, const char* usually) {
   return table == usually ? table : quoted;
 }
 
-/// Elections work without a fence, and the doctor tells of it. So a refusal is none of the caller's business.
-bool run_if_permitted(Connection& connection, const std::string& statement) {
-  try {
-    connection.run(statement);
-  } catch (const pqxx::insufficient_privilege&) {
-  }
-  return true;
-}
-
-/// A table that was made before the strict fence was gets its index, if it is ours.
-bool add_fence(Connection& connection) {
-  const auto& place = connection.places().front();
-  const auto there = filled_sql(
-      "select {in_a_key} from pg_catalog.pg_class as c where c.oid {=} pg_catalog.to_regclass($1::pg_catalog.text)",
-      {{"{in_a_key}", in_a_key("token")}});
-  if (connection.execute({there, {place}, 1, Rows::one})[0][0].as<bool>()) return true;
-  return run_if_permitted(connection, "create unique index on " + place + " (election, token)");
-}
-
-/// What finds the changes of a group was a unique constraint once, by which releases wait for a user's transactions.
-bool free_releases(Connection& connection) {
-  const auto& leads = connection.places()[1];
-  const auto wrong = filled_sql(R"(
-select pg_catalog.quote_ident(k.conname)
-from pg_catalog.pg_constraint as k join pg_catalog.pg_attribute as a on a.attrelid {=} k.conrelid
-where k.conrelid {=} pg_catalog.to_regclass($1::pg_catalog.text) and k.contype {=} 'u'
-  and a.attname {=} 'changed'::pg_catalog.name and a.attnum {=} any (k.conkey))",
-                                {});
-  const auto found = connection.execute({wrong, {leads}, 1, Rows::at_most_one});
-  return found.empty() ||
-         run_if_permitted(connection, "alter table " + leads + " drop constraint " + found[0][0].as<std::string>() +
-                                          ", add exclude using btree (grp with =, changed with =, election with =)");
-}
-
-/// `then` is done once the tables stand. One attempt may take all the time that there is.
-std::optional<Error> create(Settings settings, const std::string& tables, const Limit& limit,
-                            bool (*then)(Connection&)) {
+/// One attempt may take all the time that there is.
+std::optional<Error> create(Settings settings, const std::string& tables, const Limit& limit) {
   settings.schema.sql = one_at_a_time(tables);
   const auto patience = std::max<Clock::Duration>(limit.by - limit.clock.now(), std::chrono::seconds(1));
-  const auto done = Client(std::move(settings), Purpose{.name = {}}, patience).ask<bool>(then, limit);
-  if (!done) return done.error();
-  return std::nullopt;
+  const auto done =
+      Client(std::move(settings), Purpose{.name = {}}, patience).ask<bool>([](Connection&) { return true; }, limit);
+  return done ? std::nullopt : std::optional(done.error());
 }
+
+// ---- URLs ----
 
 /// Takes it out of a URL, the rest of which is libpq's.
 std::optional<std::string> take(std::string& url, const std::string& name) {
@@ -96,11 +165,6 @@ std::optional<std::string> take(std::string& url, const std::string& name) {
   return out;
 }
 
-bool yes(const std::string& name, const std::string& value) {
-  if (value == "true" || value == "false") return value == "true";
-  throw std::invalid_argument("postgres: " + name + " is true or false, not \"" + printable(value, 40) + '"');
-}
-
 /// `tables`: the properties that name tables, and what they name.
 Options options_of(const Opening& opening,
                    std::initializer_list<std::pair<std::string_view, std::string Options::*>> tables) {
@@ -108,39 +172,31 @@ Options options_of(const Opening& opening,
     throw std::invalid_argument("postgres: the URL must begin with postgres:// or postgresql://");
   Options options{.conninfo = opening.url, .user = opening.user, .password = opening.password};
   options.credentials = opening.credentials;
-  const std::string create = "create_table";
-  if (const auto value = take(options.conninfo, create)) options.create_table = yes(create, *value);
-  for (const auto& [name, value] : opening.properties) {
-    if (name == create) {
-      options.create_table = yes(create, value);
-      continue;
-    }
-    const auto found =
-        std::find_if(tables.begin(), tables.end(), [&name = name](const auto& table) { return table.first == name; });
-    if (found == tables.end()) {
-      std::string known;
-      for (const auto& table : tables) known += '"' + std::string(table.first) + "\", ";
-      known += '"' + create + '"';
-      throw std::invalid_argument("postgres: there is no property \"" + printable(name, 80) + "\", only " + known +
-                                  "; put a parameter of libpq into the URL");
-    }
-    options.*found->second = value;
-  }
+  Url asked{.scheme = "postgres", .query = {opening.properties.begin(), opening.properties.end()}};
+  if (const auto value = take(options.conninfo, "create_table"); value && !opening.properties.contains("create_table"))
+    asked.query.emplace_back("create_table", *value);
+  options.create_table = asked.take_second("create_table", "false", "true");
+  for (const auto& [name, table] : tables) asked.take(name, options.*table);
+  asked.expect_no_more();
   return options;
 }
 
 }  // namespace
 
+std::shared_ptr<ConditionalStore> store_of(const Settings& settings, const std::string& election, const Log& log) {
+  return std::make_shared<Store>(settings, election, log);
+}
+
 std::shared_ptr<ConditionalStore> store(const Options& options, const std::string& election) {
   check_election(election);
-  return std::make_shared<Store>(settings_of(options, application_name(election)), election);
+  return store_of(settings_of(options, application_name(election)), election);
 }
 
 std::shared_ptr<Backend> open(const Options& options, const std::string& election, Candidate candidate, Log log) {
   check_election(election);
   const auto settings = settings_of(options, application_name(election, candidate.name));
-  warn(log, settings, "election", election);
-  auto store = std::make_shared<Store>(settings, election, log);
+  settings.warn(log, "election", election);
+  auto store = store_of(settings, election, log);
   return lock_table(std::move(store), election, std::move(candidate), std::move(log));
 }
 
@@ -156,22 +212,26 @@ Result<Checks> check_url(const Opening& opening, const Limit& limit) {
   return check_up(settings_of(options, application_name("(doctor)")), limit, quoted_table(options.leads));
 }
 
+/// Every election has another channel, and no election is called "", so nothing is ever heard.
+ElectionList list_of(const Settings& settings) {
+  const auto client = std::make_shared<Client>(settings, Purpose{.name = {}});
+  return [client, last = std::string()](const Limit& limit) mutable {
+    auto found = client->ask<ElectionPage>(
+        [after = bytea(last)](Connection& connection) { return read_page(connection, after); }, limit);
+    if (found && !found->elections.empty()) last = found->elections.back().election;
+    return found;
+  };
+}
+
 ElectionList list_url(const Opening& opening) {
   const auto settings = settings_of(options_of(opening, {{"table", &Options::table}}), application_name("(all)"));
-  warn(opening.log, settings, "election", "(all)");
+  settings.warn(opening.log, "election", "(all)");
   return list_of(settings);
 }
 
 OpenedGroup open_group_url(const Opening& opening) {
   const auto options = options_of(opening, {{"sessions", &Options::sessions}, {"leads", &Options::leads}});
   return {open_group(options, opening.election, opening.log), presets()};
-}
-
-std::shared_ptr<GroupStore> open_group(const Options& options, const std::string& group, const Log& log) {
-  check_election(group);
-  const auto settings = group_settings_of(options, application_name(group));
-  warn(log, settings, "group", group);
-  return std::make_shared<Group>(settings, group, log);
 }
 
 std::string schema(const std::string& table) {
@@ -186,11 +246,11 @@ std::string group_schema(const std::string& sessions, const std::string& leads) 
 }
 
 std::optional<Error> create_schema(const Options& options, const Limit& limit) {
-  return create(settings_of(options), schema(options.table), limit, add_fence);
+  return create(settings_of(options), schema(options.table), limit);
 }
 
 std::optional<Error> create_group_schema(const Options& options, const Limit& limit) {
-  return create(group_settings_of(options), group_schema(options.sessions, options.leads), limit, free_releases);
+  return create(group_settings_of(options), group_schema(options.sessions, options.leads), limit);
 }
 
 }  // namespace tenure::postgres

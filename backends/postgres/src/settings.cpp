@@ -300,6 +300,12 @@ std::string Settings::login() {
   return joined(pairs);
 }
 
+void Settings::warn(const Log& log, const char* what, const std::string& name) const {
+  for (const auto& host : unverified_hosts)
+    tell(log, Level::warning, unprotected("server " + host, "Set sslmode=verify-full in conninfo"),
+         {{what, name}, {"store", "postgres"}});
+}
+
 std::string Settings::redacted(std::string_view text) const {
   std::string line;
   for (const char c : Redactor(secrets)(text)) {

@@ -24,6 +24,9 @@ struct Table {
   bool chosen() const { return name != plain(); }                        ///< The schema is named.
 };
 
+/// The files of sql/, word for word. CMake writes them.
+extern const char schema_text[], group_schema_text[];
+
 /// Tables that are made together, and what makes them.
 struct Schema {
   std::vector<Table> tables;
@@ -67,6 +70,9 @@ struct Settings {
   /// Asks `credentials` anew. Returns what stands behind conninfo, and knows the password as a secret from now on.
   /// Throws NoCredentials if `credentials` throws.
   std::string login();
+
+  /// Warns of those hosts. `what`: an "election" or a "group", of that name.
+  void warn(const Log& log, const char* what, const std::string& name) const;
 
   /// The text without our secrets, on one line, fit for a log.
   std::string redacted(std::string_view text) const;

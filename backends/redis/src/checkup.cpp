@@ -7,9 +7,9 @@
 #include <tenure/kit/logging.hpp>
 #include <tenure/kit/text.hpp>
 
-#include "handshake.hpp"
 #include "link.hpp"
 #include "reply.hpp"
+#include "wire.hpp"
 
 namespace tenure::redis {
 

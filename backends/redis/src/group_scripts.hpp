@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a group does on the server, each in one step.
 #pragma once
-#include "script.hpp"
+#include "reply.hpp"
 
 namespace tenure::redis {
 

@@ -12,8 +12,6 @@
 #include <tenure/kit/store.hpp>
 #include <tenure/kit/who.hpp>
 
-#include "written.hpp"
-
 namespace tenure::redis {
 namespace {
 

@@ -10,8 +10,6 @@
 #include <tenure/kit/who.hpp>
 #include <tenure/log.hpp>
 
-#include "written.hpp"
-
 namespace tenure::redis {
 
 using std::chrono::ceil;

@@ -10,7 +10,6 @@
 #include <tenure/conditional_store.hpp>
 
 #include "reply.hpp"
-#include "script.hpp"
 
 namespace tenure::redis {
 

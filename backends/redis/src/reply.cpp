@@ -9,8 +9,6 @@
 #include <tenure/kit/text.hpp>
 #include <tenure/log.hpp>
 
-#include "written.hpp"
-
 namespace tenure::redis {
 namespace {
 

@@ -1,16 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a server answered, as a value, and what its refusals mean. Pure.
+// What a server is asked and what it answered, as values, and what its refusals mean. Pure.
 #pragma once
-#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include <tenure/error.hpp>
+#include <tenure/kit/text.hpp>
 #include <tenure/redis.hpp>
 
 namespace tenure::redis {
+
+/// A Lua script. Constant text: keys and everything else come by argument. `sha1` is the server's name for it.
+struct Script {
+  std::string_view text, sha1;
+};
 
 struct Reply {
   enum class Kind { nil, error, text, integer, list };
@@ -32,6 +38,23 @@ Error explained(std::string_view error, const std::string& where, bool quote, st
 
 /// Returns the value of "name:value\r\n" in INFO's answer.
 std::string_view info_field(std::string_view info, std::string_view name);
+
+// ---- what we wrote ourselves ----
+
+/// Beyond it no clock is right, and a Duration could overflow.
+inline constexpr std::int64_t most_unix_ms = std::int64_t{1} << 50;
+
+/// The number, if the text is as we write it.
+template <class T>
+std::optional<T> exact(std::string_view text) {
+  const auto value = number<T>(text);
+  return value && std::to_string(*value) == text ? value : std::nullopt;
+}
+
+/// What a script of ours cannot have answered. `key`: for messages.
+Error no_answer(const std::string& key);
+
+// ---- where a server is ----
 
 std::optional<int> port_of(std::string_view text);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The thread that asks and hears the Sentinels, and the vote on who is the master.
+// The threads that ask and hear the Sentinels, and the vote on who is the master.
 #include "sentinels.hpp"
 
 #include <poll.h>
@@ -8,9 +8,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <mutex>
 #include <sstream>
 #include <system_error>
@@ -27,7 +29,6 @@
 #include <tenure/kit/wait.hpp>
 #include <tenure/log.hpp>
 
-#include "handshake.hpp"
 #include "options.hpp"
 #include "wire.hpp"
 
@@ -60,63 +61,56 @@ std::optional<Switch> switch_of(const std::string& message) {
   return out;
 }
 
-struct Sentinels::State : std::enable_shared_from_this<Sentinels::State> {
-  /// What one Sentinel said. The mutex guards it.
-  struct Said {
+struct Sentinels::State {
+  /// One Sentinel: what it said, and how its thread is reached. The mutex guards it, but for `event`.
+  struct One {
+    One() {
+      if (event < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
+    }
+    ~One() { ::close(event); }
+    One(const One&) = delete;
+    One& operator=(const One&) = delete;
+
+    const int event{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
     std::optional<Address> master;
     Time as_of{Time::min()};  ///< When it was asked that.
     bool away{};              ///< We tried it, and it cannot be asked.
     std::optional<Error> error;
+    int opening{-1};  ///< The socket that is being made.
   };
-  /// What a thread made, which ends then. It has a thread of its own, since nothing ends a name resolution.
-  struct Made {
-    std::size_t which{};
-    std::unique_ptr<Wire> asks, listens;
-    Credentials login;  ///< Of both.
-    std::optional<Error> error;
-  };
-  /// The thread's alone.
+  /// Two connections, since who listens may ask nothing.
   struct Link {
     std::unique_ptr<Wire> asks, listens;
-    std::string password;        ///< By which it logged in.
-    bool connecting{}, waits{};  ///< waits: for an answer.
-    Time asked{Time::min()};     ///< Last.
-    Time not_before{Time::min()};
-    Clock::Duration pause{first_pause};
+    Credentials login;  ///< Of both.
   };
 
-  State(const Options& o, std::string c)
-      : options(o), client(std::move(c)), said(o.servers.size()), links(o.servers.size()), orders(o.servers.size()) {
-    if (event < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
-    opening.reserve(links.size());
-  }
-  ~State() {
-    if (event >= 0) ::close(event);
-  }
+  State(const Options& o, std::string c) : options(o), client(std::move(c)), all(o.servers.size()) {}
 
   const Options options;
   const std::string client;
-  const int event{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
   const std::unique_ptr<Waker> waker{boot_clock().make_waker()};  ///< The caller's waker, if its clock is the real one.
 
   std::mutex mutex;
-  std::vector<Said> said;
+  std::deque<One> all;
   std::optional<Address> master;
   std::stop_source moved;
   Time wanted{Time::min()};   ///< Answers to what is asked from here on.
   Time doubted{Time::min()};  ///< What was said before says nothing any more.
-  std::vector<Made> made;
   std::optional<std::string> warning;
   Waker* caller{};
-  std::vector<int> opening;  ///< The sockets of those that are being made, of each Sentinel one at most.
-  bool quit{};
-
-  std::vector<Link> links;
-  std::vector<TryOrder<Address>> orders;  ///< Of the addresses of each Sentinel's name. The connecting thread's alone.
+  std::atomic<bool> quit{false};
 
   void wake() const {
     const std::uint64_t one = 1;
-    [[maybe_unused]] const auto written = ::write(event, &one, sizeof one);
+    for (const auto& each : all) [[maybe_unused]] const auto written = ::write(each.event, &one, sizeof one);
+  }
+
+  void end() {
+    const std::lock_guard lock(mutex);
+    quit = true;
+    for (const auto& each : all)
+      if (each.opening >= 0) ::shutdown(each.opening, SHUT_RDWR);
+    wake();
   }
 
   // ---- judging; the mutex is held ----
@@ -126,7 +120,7 @@ struct Sentinels::State : std::enable_shared_from_this<Sentinels::State> {
     std::vector<Address> named;
     std::optional<Error> error;
     bool may_answer = false;
-    for (const auto& one : said) {
+    for (const auto& one : all) {
       const bool answered = one.as_of > Time::min() && one.as_of >= since;
       if (answered && one.master) named.push_back(*one.master);
       if (one.error && (!error || error->fault == Fault::unreachable)) error = one.error;
@@ -134,7 +128,7 @@ struct Sentinels::State : std::enable_shared_from_this<Sentinels::State> {
     }
     for (const auto& one : named) {
       const auto votes = static_cast<std::size_t>(std::count(named.begin(), named.end(), one));
-      if (votes * 2 > said.size() || (!may_answer && votes * 2 > named.size())) return one;
+      if (votes * 2 > all.size() || (!may_answer && votes * 2 > named.size())) return one;
     }
     if (may_answer) return std::nullopt;
     if (!named.empty()) return Error{Fault::unreachable, "the Sentinels disagree about the master"};
@@ -149,115 +143,79 @@ struct Sentinels::State : std::enable_shared_from_this<Sentinels::State> {
     return first ? std::stop_source(std::nostopstate) : std::exchange(moved, std::stop_source());
   }
 
-  // ---- the thread ----
+  // ---- the thread of each Sentinel ----
 
-  void run() {
-    std::unique_lock lock(mutex);
-    while (!quit) {
-      for (auto& one : std::exchange(made, {})) take(std::move(one));
-      const auto due = wanted;
-      lock.unlock();
-      for (std::size_t i = 0; i < links.size(); ++i) ask_or_connect(i, due);
-      sleep();
-      for (std::size_t i = 0; i < links.size(); ++i) receive(i);
-      lock.lock();
+  void serve(std::size_t i) {
+    TryOrder<Address> order;  // of the addresses of its name
+    for (auto pause = first_pause; !quit; pause = std::min(pause * 2, longest_pause)) {
+      Link link;
+      const auto error = connect(i, order, link);
+      know(i, !link.asks, error);
+      if (link.asks) {
+        if (error) warn("a fail-over may be noticed a second late: " + error->message);
+        pause = first_pause;
+        know(i, true, watch(i, link));
+      }
+      for (const auto by = now() + jittered(pause); !quit && now() < by;) sleep(i, Link(), by);
     }
   }
 
-  void take(Made one) {
-    auto& link = links[one.which];
-    auto& known = said[one.which];
-    link.connecting = link.waits = false;
-    link.asks = std::move(one.asks);
-    link.listens = std::move(one.listens);
-    link.password = std::move(one.login.password);
-    link.asked = Time::min();
-    known.error = one.error;
-    known.away = !link.asks;
-    if (link.asks) {
-      link.pause = first_pause;
-      if (!link.listens && one.error) warning = "a fail-over may be noticed a second late: " + one.error->message;
-    } else {
-      back_off(link);
-    }
-    if (caller) caller->wake();
-  }
-
-  static void back_off(Link& link) {
-    link.not_before = now() + jittered(link.pause);
-    link.pause = std::min(link.pause * 2, longest_pause);
-  }
-
-  /// Asks it or connects to it, if that is due.
-  void ask_or_connect(std::size_t i, Time due) {
-    auto& link = links[i];
-    if (!link.asks) {
-      if (!link.connecting && now() >= link.not_before) begin_to_connect(i);
-      return;
-    }
-    if (link.waits) {
-      if (now() >= link.asked + answer_patience) disconnect(i, link.asks->broken("no answer in time"));
-      return;
-    }
-    if (link.asked >= due && link.asked > Time::min() && now() < next_ask(link)) return;
-    link.asked = now();
-    link.waits = true;
-    if (auto error = link.asks->send({{"SENTINEL", "get-master-addr-by-name", options.master}})) disconnect(i, *error);
-  }
-
-  static Time next_ask(const Link& link) { return link.asked + (link.listens ? ask_every : ask_the_unheard_every); }
-
-  void begin_to_connect(std::size_t i) {
-    links[i].connecting = true;
-    try {
-      leave_behind(start_thread("tenure watch", [self = shared_from_this(), i] { self->connect(i); }));
-    } catch (const std::system_error&) {
-      links[i].connecting = false;
-      disconnect(i, {Fault::unreachable, "no thread is left to connect to a Sentinel"});
-    }
-  }
-
-  void disconnect(std::size_t i, const Error& why) {
-    auto& link = links[i];
-    link.asks.reset();
-    link.listens.reset();
-    link.waits = false;
-    back_off(link);
+  void know(std::size_t i, bool away, const std::optional<Error>& error) {
     const std::lock_guard lock(mutex);
-    said[i].away = true;
-    said[i].error = why;
+    all[i].away = away;
+    all[i].error = error;
     if (caller) caller->wake();
   }
 
-  void sleep() const {
-    std::vector<pollfd> fds{{event, POLLIN, 0}};
-    auto until = Time::max();
-    for (const auto& link : links) {
-      for (const auto* wire : {link.asks.get(), link.listens.get()})
-        if (wire) fds.push_back({wire->descriptor(), POLLIN, 0});
-      if (!link.connecting)
-        until = std::min(until, !link.asks   ? link.not_before
-                                : link.waits ? link.asked + answer_patience
-                                             : next_ask(link));
+  void warn(std::string message) {
+    const std::lock_guard lock(mutex);
+    warning = std::move(message);
+  }
+
+  Time wanted_since() {
+    const std::lock_guard lock(mutex);
+    return wanted;
+  }
+
+  /// Asks it and hears it. Returns why that is over.
+  Error watch(std::size_t i, const Link& link) {
+    const auto every = link.listens ? ask_every : ask_the_unheard_every;
+    std::optional<Time> asked;
+    bool waits = false;
+    while (!quit) {
+      if (waits && now() >= *asked + answer_patience) return link.asks->broken("no answer in time");
+      if (!waits && (!asked || *asked < wanted_since() || now() >= *asked + every)) {
+        asked = now();
+        waits = true;
+        if (auto error = link.asks->send({{"SENTINEL", "get-master-addr-by-name", options.master}})) return *error;
+      }
+      sleep(i, link, *asked + (waits ? answer_patience : every));
+      if (link.listens && readable(*link.listens))
+        if (auto error = read(*link.listens, [&](const Reply& reply) { announced(i, reply); })) return *error;
+      const auto take = [&](const Reply& reply) {
+        waits = false;
+        answered(i, link, *asked, reply);
+      };
+      if (readable(*link.asks))
+        if (auto error = read(*link.asks, take)) return *error;
     }
-    const auto left = std::clamp<Clock::Duration>(until - std::min(now(), until), milliseconds(0), seconds(60));
+    return link.asks->broken("it is asked nothing more");
+  }
+
+  /// Until something has come, somebody wants to know more, or that time.
+  void sleep(std::size_t i, const Link& link, Time until) const {
+    std::vector<pollfd> fds{{all[i].event, POLLIN, 0}};
+    for (const auto* wire : {link.asks.get(), link.listens.get()})
+      if (wire) fds.push_back({wire->descriptor(), POLLIN, 0});
+    const auto left = std::clamp<Clock::Duration>(until - now(), milliseconds(0), seconds(60));
     poll_all(fds, static_cast<int>(left / milliseconds(1)) + 1);
     std::uint64_t count = 0;
-    [[maybe_unused]] const auto drained = ::read(event, &count, sizeof count);
+    [[maybe_unused]] const auto drained = ::read(all[i].event, &count, sizeof count);
   }
 
   static bool readable(const Wire& wire) {
     pollfd fd{wire.descriptor(), POLLIN, 0};
     return ::poll(&fd, 1, 0) != 0;
-  }
-
-  void receive(std::size_t i) {
-    auto& link = links[i];
-    if (link.listens && readable(*link.listens))
-      if (auto error = read(*link.listens, [&](const Reply& reply) { announced(i, reply); }))
-        return disconnect(i, *error);
-    if (link.asks && readable(*link.asks))
-      if (auto error = read(*link.asks, [&](const Reply& reply) { answered(i, reply); })) return disconnect(i, *error);
   }
 
   template <class Take>
@@ -277,21 +235,19 @@ struct Sentinels::State : std::enable_shared_from_this<Sentinels::State> {
     const auto announced_switch = switch_of(reply.list[2].text);
     if (!announced_switch || announced_switch->name != options.master) return;
     std::unique_lock lock(mutex);
-    said[i].master = announced_switch->to;
+    all[i].master = announced_switch->to;
     if (master != announced_switch->from) return;  // Late: another one told us.
     auto left = move(announced_switch->to);
     lock.unlock();
     left.request_stop();
   }
 
-  void answered(std::size_t i, const Reply& reply) {
-    auto& link = links[i];
-    link.waits = false;
+  void answered(std::size_t i, const Link& link, Time asked, const Reply& reply) {
     const bool named = reply.list.size() == 2 && !reply.list[0].text.empty();
     const auto port = named ? port_of(reply.list[1].text) : std::nullopt;
     std::unique_lock lock(mutex);
-    auto& one = said[i];
-    one.as_of = link.asked;
+    auto& one = all[i];
+    one.as_of = asked;
     one.master.reset();
     one.error.reset();
     if (port)
@@ -301,7 +257,7 @@ struct Sentinels::State : std::enable_shared_from_this<Sentinels::State> {
                                                   " is not a Sentinel but a Redis server; name its Sentinels (port "
                                                   "26379), or write redis:// for the server itself"};
     else if (reply.is_error())
-      one.error = explained(reply, link.password, link.asks->name(), "SENTINEL");
+      one.error = explained(reply, link.login.password, link.asks->name(), "SENTINEL");
     else if (reply.kind == Reply::Kind::nil)
       one.error = Error{Fault::misconfigured, link.asks->name() + " knows no master named \"" +
                                                   printable(options.master) + "\"; set the name it monitors"};
@@ -314,48 +270,52 @@ struct Sentinels::State : std::enable_shared_from_this<Sentinels::State> {
     left.request_stop();
   }
 
-  // ---- connecting, on a thread of its own ----
+  // ---- connecting ----
 
   /// While it lives, the end of the Sentinels ends what waits for this socket.
   class Endable {
    public:
-    Endable(State& state, int socket) : state_(state), socket_(socket) {
+    Endable(State& state, One& one, int socket) : state_(state), one_(one) {
       const std::lock_guard lock(state_.mutex);
-      state_.opening.push_back(socket_);
-      if (state_.quit) ::shutdown(socket_, SHUT_RDWR);
+      one_.opening = socket;
+      if (state_.quit) ::shutdown(socket, SHUT_RDWR);
     }
     ~Endable() {
       const std::lock_guard lock(state_.mutex);
-      std::erase(state_.opening, socket_);
+      one_.opening = -1;
     }
     Endable(const Endable&) = delete;
     Endable& operator=(const Endable&) = delete;
 
    private:
     State& state_;
-    const int socket_;
+    One& one_;
   };
 
-  void end() {
-    const std::lock_guard lock(mutex);
-    quit = true;
-    for (const int socket : opening) ::shutdown(socket, SHUT_RDWR);
-    wake();
-  }
-
-  void connect(std::size_t i) {
-    Made out;
-    out.which = i;
+  /// Why it cannot be asked; or, if it can, why it is not heard.
+  std::optional<Error> connect(std::size_t i, TryOrder<Address>& order, Link& out) {
     const auto& named = options.servers[i];
     try {
       out.login = login();
-      connect_to(named, orders[i], out);
     } catch (const NoCredentials& e) {
-      out.error = Error{Fault::unreachable, "Sentinel " + to_string(named) + ": " + e.what()};
+      return Error{Fault::unreachable, "Sentinel " + to_string(named) + ": " + e.what()};
     }
-    const std::lock_guard lock(mutex);
-    made.push_back(std::move(out));
-    wake();
+    auto found = Wire("Sentinel " + to_string(named)).resolve(named);
+    if (!found) return found.error();
+    auto addresses = order.of(*std::move(found));
+    addresses.resize(std::min(addresses.size(), most_addresses));
+    std::optional<Error> error;
+    for (const auto& at : addresses) {
+      order.tried(at);
+      error = connect_to(i, at, out);
+      if (!out.asks) {
+        order.failed(at);
+        continue;
+      }
+      order.served(at);
+      break;
+    }
+    return error;
   }
 
   /// Asked for each time, as that of the store: a password may change while we run.
@@ -364,36 +324,23 @@ struct Sentinels::State : std::enable_shared_from_this<Sentinels::State> {
     return credentials_by(options.sentinel_credentials, Redactor({}));
   }
 
-  void connect_to(const Address& named, TryOrder<Address>& order, Made& out) {
-    auto found = Wire("Sentinel " + to_string(named)).resolve(named);
-    if (!found) out.error = found.error();
-    auto addresses = found ? order.of(*std::move(found)) : std::vector<Address>();
-    addresses.resize(std::min(addresses.size(), most_addresses));
-    for (const auto& at : addresses) {
-      order.tried(at);
-      connect_to(at, named, out);
-      if (out.asks) return order.served(at);
-      order.failed(at);
-    }
-  }
-
-  void connect_to(const Address& at, const Address& named, Made& out) {
-    auto asks = std::make_unique<Wire>("Sentinel " + to_string(named, at));
+  std::optional<Error> connect_to(std::size_t i, const Address& at, Link& out) {
+    auto asks = std::make_unique<Wire>("Sentinel " + to_string(options.servers[i], at));
     auto listens = std::make_unique<Wire>(asks->name());
-    out.error = open(*asks, at, named, out.login, std::nullopt);
-    if (out.error) return;
+    if (auto error = open(i, *asks, at, out.login, std::nullopt)) return error;
     out.asks = std::move(asks);
-    out.error = open(*listens, at, named, out.login, Command{"SUBSCRIBE", "+switch-master"});
-    if (!out.error) out.listens = std::move(listens);
+    auto error = open(i, *listens, at, out.login, Command{"SUBSCRIBE", "+switch-master"});
+    if (!error) out.listens = std::move(listens);
+    return error;
   }
 
-  std::optional<Error> open(Wire& wire, const Address& at, const Address& named, const Credentials& login,
+  std::optional<Error> open(std::size_t i, Wire& wire, const Address& at, const Credentials& login,
                             const std::optional<Command>& last) {
     if (auto error = wire.open(at)) return error;
-    const Endable socket(*this, wire.descriptor());
+    const Endable socket(*this, all[i], wire.descriptor());
     if (auto error = wire.connect(connect_patience)) return error;
     wire.set_patience(connect_patience);
-    if (auto error = wire.secure(options, named.host)) return error;
+    if (auto error = wire.secure(options, options.servers[i].host)) return error;
     std::vector<HandshakeStep> steps;
     add_auth(steps, wire, login.user, login.password);
     add_client_name(steps, wire, client);
@@ -409,20 +356,31 @@ struct Sentinels::State : std::enable_shared_from_this<Sentinels::State> {
 };
 
 Sentinels::Sentinels(const Options& options, std::string client)
-    : state_(std::make_shared<State>(options, std::move(client))),
-      made_by_(::getpid()),
-      thread_(start_thread("tenure watch", [state = state_] { state->run(); })) {}
-
-bool Sentinels::forked() const { return ::getpid() != made_by_; }
+    : state_(std::make_shared<State>(options, std::move(client))), made_by_(::getpid()) {
+  threads_.reserve(options.servers.size());
+  try {
+    for (std::size_t i = 0; i < options.servers.size(); ++i)
+      threads_.push_back(start_thread("tenure watch", [state = state_, i] { state->serve(i); }));
+  } catch (const std::system_error&) {
+    end();
+    throw;
+  }
+}
 
 Sentinels::~Sentinels() {
-  if (forked()) {
-    new std::thread(std::move(thread_));
-    return;
-  }
-  state_->end();
-  thread_.join();
+  if (forked())
+    new std::vector<std::thread>(std::move(threads_));
+  else
+    end();
 }
+
+/// Nothing ends a name resolution. So no thread is waited for.
+void Sentinels::end() {
+  state_->end();
+  for (auto& thread : threads_) leave_behind(std::move(thread));
+}
+
+bool Sentinels::forked() const { return ::getpid() != made_by_; }
 
 Result<Sentinels::Named> Sentinels::master(Time since, const Limit& limit) {
   if (forked()) return forked_child("the store");

@@ -6,6 +6,7 @@
 #include <stop_token>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include <tenure/backend.hpp>
 #include <tenure/conditional_store.hpp>
@@ -20,11 +21,11 @@ struct Switch {
 };
 std::optional<Switch> switch_of(const std::string& message);
 
-/// Listens to +switch-master of each Sentinel and asks them all. It does so on a thread of its own, so that a
-/// Sentinel's trouble holds nobody up. An announcement is followed at once. Of answers the majority counts: that of
-/// all Sentinels, or of those that answer if some are away.
+/// Listens to +switch-master of each Sentinel and asks them all. It does so on a thread for each, so that a Sentinel's
+/// trouble holds nobody up. An announcement is followed at once. Of answers the majority counts: that of all Sentinels,
+/// or of those that answer if some are away.
 ///
-/// A child of fork has no such thread, and a lock may have been held at the fork: there nothing is asked, and master()
+/// A child of fork has no such threads, and a lock may have been held at the fork: there nothing is asked, and master()
 /// says why.
 ///
 /// REQUIRES: there is one caller at a time.
@@ -61,11 +62,12 @@ class Sentinels {
 
  private:
   bool forked() const;
+  void end();
 
   struct State;
   const std::shared_ptr<State> state_;
   const int made_by_;  ///< Process.
-  std::thread thread_;
+  std::vector<std::thread> threads_;
 };
 
 /// Null: the options name none.

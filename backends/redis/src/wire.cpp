@@ -9,6 +9,12 @@
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/time.h>
+#ifdef TENURE_REDIS_TLS
+#include <hiredis/hiredis_ssl.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/x509_vfy.h>
+#endif
 
 #include <algorithm>
 #include <cerrno>
@@ -17,8 +23,6 @@
 
 #include <tenure/kit/logging.hpp>
 #include <tenure/log.hpp>
-
-#include "tls.hpp"
 
 namespace tenure::redis {
 namespace {
@@ -96,6 +100,53 @@ Reply value_of(redisReply& raw) {
   }
 }
 
+// ---- TLS ----
+
+#ifndef TENURE_REDIS_TLS
+
+std::optional<std::string> secured(redisContext&, const Options&, const std::string&) {
+  return "this build has no TLS";
+}
+
+#else
+
+std::string reason() {
+  const auto code = ERR_get_error();
+  const char* const text = code == 0 ? nullptr : ERR_reason_error_string(code);
+  return text ? text : "no reason given";
+}
+
+/// Trusts ca_file, or the system's authorities.
+bool trust(SSL_CTX* settings, const std::string& ca_file) {
+  return (ca_file.empty() ? SSL_CTX_set_default_verify_paths(settings)
+                          : SSL_CTX_load_verify_locations(settings, ca_file.c_str(), nullptr)) == 1;
+}
+
+/// Expects an address if `host` is one, else a name: certificates tell the two apart.
+bool expect(SSL* ssl, const std::string& host) {
+  if (X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), host.c_str()) == 1) return true;
+  return SSL_set1_host(ssl, host.c_str()) == 1 && SSL_set_tlsext_host_name(ssl, host.c_str()) == 1;
+}
+
+/// Shakes hands, and verifies chain and host name. Returns what is wrong, if anything is.
+std::optional<std::string> secured(redisContext& context, const Options& options, const std::string& host) {
+  ERR_clear_error();
+  const auto settings = owned<SSL_CTX_free>(SSL_CTX_new(TLS_client_method()));
+  if (!settings || SSL_CTX_set_min_proto_version(settings.get(), TLS1_2_VERSION) != 1)
+    return "TLS cannot be set up: " + reason();
+  if (!trust(settings.get(), options.ca_file)) return "the authorities in ca_file cannot be read: " + reason();
+  SSL_CTX_set_verify(settings.get(), SSL_VERIFY_PEER, nullptr);
+  SSL* const ssl = SSL_new(settings.get());
+  if (ssl == nullptr || !expect(ssl, host)) {
+    SSL_free(ssl);
+    return "TLS cannot be set up: " + reason();
+  }
+  if (redisInitiateSSL(&context, ssl) == REDIS_OK) return std::nullopt;  // owns ssl from here on, also if it failed
+  return "TLS was refused: " + std::string(context.errstr);
+}
+
+#endif
+
 }  // namespace
 
 Error Wire::broken(const std::string& what) const { return {Fault::unreachable, name_ + ": " + printable(what)}; }
@@ -145,8 +196,8 @@ std::optional<Error> Wire::connect(std::optional<Clock::Duration> patience) {
 }
 
 std::optional<Error> Wire::secure(const Options& options, const std::string& host) {
-  if (const auto error = redis::secure(*context_, options, host)) return broken(*error);
-  return std::nullopt;
+  const auto error = options.tls ? secured(*context_, options, host) : std::nullopt;
+  return error ? std::optional(broken(*error)) : std::nullopt;
 }
 
 void Wire::set_patience(Clock::Duration patience) { redisSetTimeout(context_.get(), timeval_of(patience)); }
@@ -233,6 +284,56 @@ std::optional<Error> Wire::fill() {
   if (received_ > most_.bytes) return too_much(std::to_string(most_.bytes / 1024) + " KiB");
   if (context_->reader->len > most_bytes_of_text) return too_much("1 MiB in one text");
   return std::nullopt;
+}
+
+// ---- the first commands ----
+
+std::optional<Error> shake_hands(Wire& wire, const std::vector<HandshakeStep>& steps) {
+  if (steps.empty()) return std::nullopt;
+  std::vector<Command> commands;
+  commands.reserve(steps.size());
+  for (const auto& step : steps) commands.push_back(step.command);
+  if (auto error = wire.send(commands)) return error;
+  for (const auto& step : steps) {
+    const auto answer = wire.receive();
+    if (!answer) return answer.error();
+    if (auto error = step.check(*answer)) return error;
+  }
+  return std::nullopt;
+}
+
+void add_auth(std::vector<HandshakeStep>& steps, const Wire& wire, const std::string& user,
+              const std::string& password) {
+  if (password.empty()) return;
+  steps.push_back({user.empty() ? Command{"AUTH", password} : Command{"AUTH", user, password},
+                   [where = wire.name()](const Reply& reply) -> std::optional<Error> {
+                     if (!reply.is_error()) return std::nullopt;
+                     return explained(reply.text, where, false, "AUTH");
+                   }});
+}
+
+void add_client_name(std::vector<HandshakeStep>& steps, const Wire& wire, const std::string& name) {
+  steps.push_back(
+      {{"CLIENT", "SETNAME", name}, [where = wire.name()](const Reply& reply) { return refused_all(reply, where); }});
+}
+
+std::optional<Error> refused_all(const Reply& reply, const std::string& where) {
+  const auto code = code_of(reply.text);
+  const bool full = reply.text.find("max number of clients") != reply.text.npos;
+  if (!reply.is_error() || (code != "NOAUTH" && code != "DENIED" && !full)) return std::nullopt;
+  return explained(reply.text, where, false);
+}
+
+std::string client_name(const std::string& election, const std::string& candidate) {
+  auto name = "tenure:" + election + (candidate.empty() ? "" : ":" + candidate);
+  std::replace_if(
+      name.begin(), name.end(), [](char c) { return c < '!' || c > '~'; }, '_');
+  return name;
+}
+
+Error explained(const Reply& reply, const std::string& password, const std::string& where, std::string_view command) {
+  const bool repeats = !password.empty() && reply.text.find(password) != reply.text.npos;
+  return explained(reply.text, where, !repeats, command);
 }
 
 }  // namespace tenure::redis

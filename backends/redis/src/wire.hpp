@@ -4,6 +4,7 @@
 #include <hiredis/hiredis.h>
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -90,5 +91,32 @@ class Wire {
   std::size_t received_{};  ///< Bytes of the reply that is coming.
   std::size_t owed_{};
 };
+
+// ---- the first commands on a connection, in one batch: together they cost one round trip ----
+
+struct HandshakeStep {
+  Command command;
+  std::function<std::optional<Error>(const Reply&)> check;
+};
+
+/// The error of the first step that fails, if any.
+std::optional<Error> shake_hands(Wire& wire, const std::vector<HandshakeStep>& steps);
+
+/// Adds AUTH; nothing without a password.
+void add_auth(std::vector<HandshakeStep>& steps, const Wire& wire, const std::string& user,
+              const std::string& password);
+
+/// Judges the reply to a command that we can do without: a server that forbids or does not know it will do. An error
+/// only if the server refuses the whole connection.
+std::optional<Error> refused_all(const Reply& reply, const std::string& where);
+
+/// Adds CLIENT SETNAME, which CLIENT LIST shows.
+void add_client_name(std::vector<HandshakeStep>& steps, const Wire& wire, const std::string& name);
+
+/// "tenure:ELECTION:CANDIDATE", with '_' for what a client's name cannot have.
+std::string client_name(const std::string& election, const std::string& candidate);
+
+/// An error that a server answered to this command. It may repeat what it was sent, but not our password there.
+Error explained(const Reply& reply, const std::string& password, const std::string& where, std::string_view command);
 
 }  // namespace tenure::redis

@@ -40,7 +40,7 @@ struct Site {
   std::string name{};  ///< "etcd 127.0.0.1:2379", for messages.
   bool tls{};
   std::string ca_file{}, cert_file{}, key_file{};  ///< For TLS. Empty: those of the system, and none of ours.
-  std::string (*remedy_of)(CURLcode) = nullptr;    ///< What a failed connection's error advises; perhaps nothing.
+  std::string without_tls{}, with_tls{};  ///< What to write for the one and the other. Empty: nothing is advised.
 };
 
 struct Request {
@@ -82,6 +82,11 @@ class Http {
   /// `patience`: zero has no end.
   Result<Answer> ask(const Request& request, Clock::Duration patience = {});
 
+  /// Begins a question whose answer comes in lines and has no end.
+  std::optional<Error> begin_lines(const Request& request);
+  /// Returns the next line that has come, or nothing: then wait for descriptor(). It does not block.
+  Result<std::optional<std::string>> next_line();
+
   /// Whether the connection stands and nothing has come unasked, such as its end.
   bool idle() const;
   int descriptor() const { return descriptor_; }
@@ -89,26 +94,21 @@ class Http {
 
   Error broken(const std::string& what) const;
 
- protected:
-  std::optional<Error> begin(const Request& request);
-  std::optional<Error> advance();
-
-  bool done_{};
-  bool lines_{};  ///< The answer comes in lines, and has no end: most_bytes bounds a line.
-  std::string body_;
-
  private:
   static curl_socket_t open_socket(void* self, curlsocktype purpose, curl_sockaddr* address);
   static int close_socket(void* self, curl_socket_t descriptor);
   static std::size_t take_body(char* data, std::size_t one, std::size_t size, void* self);
   static std::size_t take_header(char* data, std::size_t one, std::size_t size, void* self);
 
+  std::optional<Error> begin(const Request& request);
+  std::optional<Error> advance();
   void set_up();
   void set_headers(const std::vector<std::string>& headers);
   template <class Value>
   void set(CURLoption option, Value value);
   Result<Answer> finish();
   Error failed(CURLcode code) const;
+  std::string remedy_of(CURLcode code) const;
 
   const Site site_;
   CHandle<CURLM, curl_multi_cleanup> multi_;
@@ -117,7 +117,11 @@ class Http {
   Opened opened_;       ///< Set while a connection may be made.
   int descriptor_{-1};  ///< libcurl closes it.
   int errno_of_socket_{};
-  bool asking_{};           ///< `easy_` is in `multi_`.
+  bool asking_{};  ///< `easy_` is in `multi_`.
+  bool done_{};
+  bool lines_{};         ///< The answer comes in lines, and has no end: most_bytes bounds a line.
+  std::size_t taken_{};  ///< How many bytes of the answer were returned as lines.
+  std::string body_;
   std::size_t received_{};  ///< Bytes of this answer, or of a line that has no end yet.
   std::string head_;
   char error_[CURL_ERROR_SIZE]{};
@@ -312,6 +316,27 @@ inline Result<Answer> Http::ask(const Request& request, Clock::Duration patience
   return answer;
 }
 
+inline std::optional<Error> Http::begin_lines(const Request& request) {
+  auto error = begin(request);
+  lines_ = true;
+  taken_ = 0;
+  return error;
+}
+
+inline Result<std::optional<std::string>> Http::next_line() {
+  for (bool looked = false;; looked = true) {
+    if (const auto end = body_.find('\n', taken_); end != body_.npos) {
+      const auto begin = std::exchange(taken_, end + 1);
+      return std::optional(body_.substr(begin, end - begin));
+    }
+    body_.erase(0, std::exchange(taken_, 0));
+    if (done_ && body_.empty()) return broken("it ended what has no end");
+    if (done_) return std::optional(std::exchange(body_, {}));  // an error, without an end of line
+    if (looked) return std::nullopt;
+    if (auto error = advance()) return *error;
+  }
+}
+
 inline bool Http::idle() const {
   if (descriptor_ < 0) return false;
   pollfd readable{descriptor_, POLLIN, 0};
@@ -325,6 +350,27 @@ inline Clock::Duration Http::round_trip() const {
   return std::chrono::microseconds(std::max<curl_off_t>(answered - sent, 0));
 }
 
+/// Of a connection that cannot be made.
+inline std::string Http::remedy_of(CURLcode code) const {
+  if (site_.with_tls.empty()) return {};
+  switch (code) {
+    case CURLE_SSL_CACERT_BADFILE: return "ca_file must name a readable file of certificates in PEM";
+    case CURLE_SSL_CERTPROBLEM:
+      return "cert_file and key_file must name readable files in PEM that belong together, the key without a "
+             "passphrase";
+    case CURLE_PEER_FAILED_VERIFICATION:
+      return "ca_file must have the authority that signed the server's certificate, and the certificate must have the "
+             "host by which we connect";
+    case CURLE_SSL_CONNECT_ERROR: return "if this port has no TLS, write " + site_.without_tls;
+    case CURLE_UNSUPPORTED_PROTOCOL:
+    case CURLE_WEIRD_SERVER_REPLY: return "this port does not speak HTTP: another one is meant";
+    case CURLE_GOT_NOTHING:
+    case CURLE_SEND_ERROR:
+    case CURLE_RECV_ERROR: return "if this port has TLS, write " + site_.with_tls;
+    default: return {};
+  }
+}
+
 inline Error Http::failed(CURLcode code) const {
   if (errno_of_socket_ != 0)
     return broken(std::string("no socket can be opened: ") + std::generic_category().message(errno_of_socket_) +
@@ -336,8 +382,7 @@ inline Error Http::failed(CURLcode code) const {
   auto error = broken(error_[0] != '\0' ? error_ : curl_easy_strerror(code));
   if (code == CURLE_SSL_CACERT_BADFILE || code == CURLE_SSL_CERTPROBLEM || code == CURLE_SSL_CRL_BADFILE)
     error.fault = Fault::misconfigured;
-  if (!opened_ || site_.remedy_of == nullptr) return error;
-  if (const auto remedy = site_.remedy_of(code); !remedy.empty()) error.message += " (" + remedy + ")";
+  if (const auto remedy = opened_ ? remedy_of(code) : ""; !remedy.empty()) error.message += " (" + remedy + ")";
   return error;
 }
 

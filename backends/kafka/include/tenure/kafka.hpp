@@ -114,7 +114,4 @@ TENURE_KAFKA_EXPORT Presets presets();
 ///   steady    1.5 s    1.25 s
 TENURE_KAFKA_EXPORT Presets own_broker_presets();
 
-/// Describes the options in one line, for logs. It has no secret in it.
-TENURE_KAFKA_EXPORT std::string to_string(const Options& options);
-
 }  // namespace tenure::kafka

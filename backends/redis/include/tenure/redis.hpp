@@ -80,7 +80,7 @@ TENURE_REDIS_EXPORT Options from_url(const std::string& url);
 /// master becomes its replica.
 ///
 /// What it costs: it has one connection for commands, and as a follower a second one for SUBSCRIBE. With Sentinels it
-/// has two more to each of them, and a thread for those. CLIENT LIST shows them as "tenure:ELECTION:CANDIDATE".
+/// has two more to each of them, and a thread for each. CLIENT LIST shows them as "tenure:ELECTION:CANDIDATE".
 ///
 /// Rights for the default `prefix`. Who may not SUBSCRIBE notices a release at a lease's end, a new master 1 s late.
 ///   ACL SETUSER u on >secret ~tenure:* &tenure:* +evalsha +eval +hgetall +hmget +hset +hdel +del +exists +time

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads a request from a connection, and writes the answer to it.
 #pragma once
+#include <exception>
 #include <functional>
 #include <stop_token>
 #include <string>
@@ -21,7 +22,7 @@ class Protocol {
            std::stop_token stop)
       : answer_(std::move(answer)), allows_(std::move(allows)), stop_(std::move(stop)) {}
 
-  void serve(Connection& connection) const {
+  void serve(Connection& connection) const try {
     const auto text = connection.read_head();
     if (!text) return;
     const auto head = head_of(*text);
@@ -33,6 +34,7 @@ class Protocol {
     while (const auto piece = out.events->next(stop_))
       if (!connection.write(chunked ? hex(piece->size()) + "\r\n" + *piece + "\r\n" : *piece)) return;
     if (chunked) connection.write("0\r\n\r\n");
+  } catch (const std::exception&) {  // No memory is left, for instance. The client learns it by the end.
   }
 
  private:

@@ -50,8 +50,7 @@ Response Site::OfElections::get(const Request& request) {
   if (path != "/status")
     return refusal(404, "there is /, /leader, /healthz, /readyz, /status, /metrics and /step-down");
   const auto after = parameter(request.query, "after").value_or("");
-  const GroupLook look{m, elections_.exclusive(), elections_.led(), elections_.unled()};
-  return json_response(200, group_status_document(look, options_, after));
+  return json_response(200, group_status_document(elections_, options_, after));
 }
 
 Response Site::OfElections::step_down(const Request& request) {

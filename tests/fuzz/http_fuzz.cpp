@@ -22,8 +22,7 @@ std::string answered_to(const std::string& text, const std::function<http::Respo
   std::string out;
   {
     http::Connection connection(ends[1], std::chrono::seconds(1));
-    http::Protocol protocol(answer, http::Hosts({"x"}), {}, ends[0]);
-    protocol.serve(connection);
+    http::Protocol(answer, http::host_filter({"x"}), {}).serve(connection);
   }
   std::array<char, 4096> some;
   for (ssize_t got = 0; (got = ::recv(ends[0], some.data(), some.size(), MSG_DONTWAIT)) > 0;)
@@ -47,9 +46,9 @@ void request(const std::string& text) {
 
 /// A page of somebody else's has a name of his: dots, letters, and no number.
 void host(const std::string& text) {
-  const http::Hosts hosts({"x"});
-  hosts.allow(text);
-  require(!hosts.allow("e.example" + (contains(text, ":") ? "" : text)), "no other name is allowed");
+  const auto allows = http::host_filter({"x"});
+  allows(text);
+  require(!allows("e.example" + (contains(text, ":") ? "" : text)), "no other name is allowed");
 }
 
 }  // namespace

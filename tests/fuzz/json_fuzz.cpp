@@ -79,11 +79,10 @@ void log(const std::string& text) {
 
 void duration(const std::string& text) {
   const auto value = duration_of(text);
-  if (const auto* refusal = std::get_if<Refusal>(&value))
-    return require(printable_text(refusal->message), "a refusal is printable");
-  const auto ns = std::get<Clock::Duration>(value);
+  if (!value) return require(printable_text(value.error().message), "a refusal is printable");
+  const auto ns = *value;
   require(ns >= Clock::Duration::zero() && ns <= std::chrono::hours(1), "a duration is an hour at most");
-  require(std::get<Clock::Duration>(duration_of(std::to_string(ns.count()) + "ns")) == ns, "it is read again");
+  require(*duration_of(std::to_string(ns.count()) + "ns") == ns, "it is read again");
 }
 
 }  // namespace

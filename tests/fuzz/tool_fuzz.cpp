@@ -22,7 +22,7 @@ void duration(const std::string& text) {
   try {
     const auto read = tool::duration(text);
     require(read > Clock::Duration::zero() && read <= std::chrono::hours(365 * 24), "a duration is within its bounds");
-    const auto ms = tool::in_ms(read);
+    const auto ms = read / std::chrono::milliseconds(1);
     if (ms <= UINT32_MAX) require(tool::duration(std::to_string(ms) + "ms") == read, "it is read again");
   } catch (const std::invalid_argument& e) {
     require(printable_text(e.what()), "a refusal is printable");

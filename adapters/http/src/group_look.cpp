@@ -66,29 +66,30 @@ std::optional<std::string> parameter(std::string_view query, std::string_view na
   return found;
 }
 
-std::string group_status_document(const GroupLook& look, const SiteOptions& options, const std::string& after) {
-  const auto& m = look.metrics.session;
+std::string group_status_document(const Elections& elections, const SiteOptions& options, const std::string& after) {
+  const auto all = elections.metrics();
+  const auto& m = all.session;
+  const auto led = elections.led();
   auto out = document();
-  out.update({{"group", look.metrics.group},
+  out.update({{"group", all.group},
               {"self", json(options.self)},
-              {"exclusive", look.exclusive},
-              {"joined", look.metrics.joined},
-              {"led", look.metrics.led},
-              {"stalled", look.metrics.stalled},
+              {"exclusive", elections.exclusive()},
+              {"joined", all.joined},
+              {"led", all.led},
+              {"stalled", all.stalled},
               {"session",
                {{"remaining_ms", ms(m.remaining)},
                 {"rides_out_ms", ms(m.rides_out)},
                 {"since_granted_ms", json(m.since_granted)}}},
               {"health", health(m, options.stuck_after)},
               {"counts", counts(m)}});
-  add_unled(out, look.unled);
+  add_unled(out, elections.unled());
   const auto comes_before = [](const std::string& name, const auto& lead) { return name < lead.first; };
-  auto lead = std::upper_bound(look.led.begin(), look.led.end(), after, comes_before);
+  auto lead = std::upper_bound(led.begin(), led.end(), after, comes_before);
   auto& leads = out["leads"] = Json::array();
-  for (; lead != look.led.end() && leads.size() < leads_at_once; ++lead)
-    leads.push_back(
-        {{"election", lead->first}, {"token", json(look.exclusive ? std::optional(lead->second) : std::nullopt)}});
-  add_next(out, lead == look.led.end() ? nullptr : &std::prev(lead)->first);
+  for (; lead != led.end() && leads.size() < leads_at_once; ++lead)
+    leads.push_back({{"election", lead->first}, {"token", json(std::optional(lead->second))}});
+  add_next(out, lead == led.end() ? nullptr : &std::prev(lead)->first);
   return text(out);
 }
 

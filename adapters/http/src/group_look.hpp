@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the documents about many elections are made of. It knows neither threads nor HTTP.
+// What the documents about many elections are made of. It knows no HTTP.
 #pragma once
 #include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 #include <tenure/http.hpp>
 #include <tenure/metrics.hpp>
@@ -14,16 +12,8 @@ namespace tenure::http {
 /// So many elections are told of in one answer.
 inline constexpr std::size_t leads_at_once = 100;
 
-/// The elections at one moment.
-struct GroupLook {
-  GroupMetrics metrics{};
-  bool exclusive{true};
-  std::vector<std::pair<std::string, Token>> led{};  ///< Sorted by name, as the next one is.
-  std::vector<std::string> unled{};                  ///< What nobody is known to lead.
-};
-
 /// `after`: what is told of begins after this name. Empty: with the first one.
-std::string group_status_document(const GroupLook& look, const SiteOptions& options, const std::string& after);
+std::string group_status_document(const Elections& elections, const SiteOptions& options, const std::string& after);
 
 /// The same of a group that is only watched.
 std::string observed_document(const GroupObserver& observer, const SiteOptions& options, const std::string& after);

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares the Host of a request with the names that we answer to.
-#include "hosts.hpp"
-
-#include <tenure/http_mount.hpp>
-
+// Compares the Host of a request with the names that we answer to: no page of somebody else's is to read our answers
+// through a browser.
 #include <arpa/inet.h>
 #include <unistd.h>
 
@@ -11,6 +8,7 @@
 #include <array>
 #include <utility>
 
+#include <tenure/http.hpp>
 #include <tenure/kit/text.hpp>
 
 namespace tenure::http {
@@ -30,20 +28,15 @@ bool numeric(const std::string& host) {
 
 }  // namespace
 
-Hosts::Hosts(std::vector<std::string> names) : names_(std::move(names)) {
-  std::array<char, 256> own{};
-  if (::gethostname(own.data(), own.size() - 1) == 0) names_.emplace_back(own.data());
-  for (auto& name : names_) name = lower(name);
-}
-
-bool Hosts::allow(std::string_view header) const {
-  if (header.empty()) return true;  // HTTP/1.0; a browser names one always
-  const auto name = name_in(header);
-  return name == "localhost" || numeric(name) || std::find(names_.begin(), names_.end(), name) != names_.end();
-}
-
 std::function<bool(std::string_view)> host_filter(std::vector<std::string> hosts) {
-  return [known = Hosts(std::move(hosts))](std::string_view host) { return known.allow(host); };
+  std::array<char, 256> own{};
+  if (::gethostname(own.data(), own.size() - 1) == 0) hosts.emplace_back(own.data());
+  for (auto& name : hosts) name = lower(name);
+  return [known = std::move(hosts)](std::string_view header) {
+    if (header.empty()) return true;  // HTTP/1.0; a browser names one always
+    const auto name = name_in(header);
+    return name == "localhost" || numeric(name) || std::find(known.begin(), known.end(), name) != known.end();
+  };
 }
 
 }  // namespace tenure::http

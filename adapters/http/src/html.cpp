@@ -2,13 +2,9 @@
 // The style and the script of the pages for people.
 #include "html.hpp"
 
-#include <sys/random.h>
-
-#include <array>
-#include <stdexcept>
 #include <string>
 
-#include <tenure/kit/text.hpp>
+#include <tenure/kit/names.hpp>
 
 namespace tenure::http {
 namespace {
@@ -69,10 +65,7 @@ std::string whole(const Page& page, const std::string& nonce) {
 }  // namespace
 
 Response html(const Page& page) {
-  std::array<unsigned char, 16> random{};
-  if (::getrandom(random.data(), random.size(), GRND_NONBLOCK) != static_cast<ssize_t>(random.size()))
-    throw std::runtime_error("getrandom() gave nothing");
-  const auto nonce = hex(std::string_view(reinterpret_cast<const char*>(random.data()), random.size()));
+  const auto nonce = draw_incarnation();
   Response out{.status = 200, .type = "text/html; charset=utf-8", .body = whole(page, nonce)};
   out.headers.emplace_back(
       "Content-Security-Policy",

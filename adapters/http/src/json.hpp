@@ -17,6 +17,12 @@ using dialect::ms;
 
 inline std::string text(const Json& json) { return dialect::text(json) + "\n"; }
 
+inline std::string document_of(const Json& fields) {
+  auto out = document();
+  out.update(fields);
+  return text(out);
+}
+
 inline Json json(const Candidate& self) { return {{"name", self.name}, {"address", self.address}}; }
 
 inline Json health(const Metrics& m, Clock::Duration stuck_after) {

@@ -54,13 +54,6 @@ void add_leader(Json& out, const Look& look, const SiteOptions& options, const s
   leader["since_unix_ms"] = begin == history->rend() ? Json(nullptr) : Json(begin->unix_ms);
 }
 
-/// A document of these fields.
-std::string told(const Json& fields) {
-  auto out = document();
-  out.update(fields);
-  return text(out);
-}
-
 }  // namespace
 
 std::vector<Change> changes_between(const Look& before, const Look& now) {
@@ -144,17 +137,5 @@ std::string leader_document(const Look& look, const SiteOptions& options) {
 }
 
 std::string change_document(const Change& change) { return text(json_of(change)); }
-
-std::string healthz_document(const std::string& ails, bool stalled) {
-  return told({{"healthy", ails.empty()}, {"why", ails}, {"stalled", stalled}});
-}
-
-std::string readyz_document(const std::string& lacking) { return told({{"ready", lacking.empty()}, {"why", lacking}}); }
-
-std::string step_down_document(bool steps_down, std::optional<Token> token) {
-  return told({{"steps_down", steps_down}, {"token", json(token)}});
-}
-
-std::string error_document(const std::string& message) { return told({{"error", {{"message", message}}}}); }
 
 }  // namespace tenure::http

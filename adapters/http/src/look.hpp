@@ -41,9 +41,5 @@ std::string status_document(const Look& look, const SiteOptions& options, const 
                             bool with_history);
 std::string leader_document(const Look& look, const SiteOptions& options);
 std::string change_document(const Change& change);
-std::string healthz_document(const std::string& ailment, bool stalled);
-std::string readyz_document(const std::string& lacking);
-std::string step_down_document(bool steps_down, std::optional<Token> token);
-std::string error_document(const std::string& message);
 
 }  // namespace tenure::http

@@ -1,89 +1,67 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lets httplib read a request from our socket and write the answer to it.
+// Reads a request from a connection, and writes the answer to it.
 #pragma once
-#include <csignal>
+#include <exception>
 #include <functional>
 #include <stop_token>
+#include <string>
+#include <string_view>
 #include <utility>
-
-#include <tenure/http_mount.hpp>
 
 #include "connection.hpp"
 #include "head.hpp"
-#include "hosts.hpp"
-#include "look.hpp"
+#include "state.hpp"
 
 namespace tenure::http {
 
-/// The constructor of httplib's server makes the process ignore SIGPIPE, which its children would inherit.
-class KeepSigpipe {
+/// What a server speaks: HTTP/1.1 with one request for each connection, whose body is not read. `allows`: whether a
+/// request may name this Host. `stop` ends the streams.
+class Protocol {
  public:
-  KeepSigpipe() { ::sigaction(SIGPIPE, nullptr, &before_); }
-  void restore() const { ::sigaction(SIGPIPE, &before_, nullptr); }
+  Protocol(std::function<Response(const Request&)> answer, std::function<bool(std::string_view)> allows,
+           std::stop_token stop)
+      : answer_(std::move(answer)), allows_(std::move(allows)), stop_(std::move(stop)) {}
 
- private:
-  struct sigaction before_ {};
-};
-
-/// The connection of this thread.
-inline thread_local Connection* connection_here = nullptr;
-
-/// httplib's reading and writing, without its sockets.
-class Protocol final : private KeepSigpipe, public httplib::Server {
- public:
-  Protocol(std::function<Response(const Request&)> answer, Hosts hosts, std::stop_token stop, int any_socket)
-      : answer_(std::move(answer)), hosts_(std::move(hosts)), stop_(std::move(stop)) {
-    restore();
-    svr_sock_ = any_socket;  // Otherwise it thinks that it is stopped, and ends every stream.
-    set_pre_routing_handler([this](const httplib::Request& asked, httplib::Response& out) {
-      const auto authorization = asked.get_header_value("Authorization");
-      write(!well_formed(connection_here->read_so_far()) ? malformed()
-            : !hosts_.allow(asked.get_header_value("Host"))
-                ? misdirected()
-                : answer_({asked.method, asked.path, authorization, query_of(asked)}),
-            out, stop_);
-      return HandlerResponse::Handled;
-    });
-  }
-
-  void serve(Connection& connection) {
-    connection_here = &connection;
-    process(connection);
-    connection_here = nullptr;
+  void serve(Connection& connection) const try {
+    const auto text = connection.read_head();
+    if (!text) return;
+    const auto head = head_of(*text);
+    const auto out =
+        head ? answer_to(*head) : refusal(400, "the request is no HTTP/1.1: see RFC 9112, and name one Host");
+    const bool chunked = out.events && head->protocol == "HTTP/1.1";
+    const bool with_body = !head || head->method != "HEAD";
+    if (!connection.write(begin_of(out, chunked) + (with_body ? out.body : "")) || !out.events) return;
+    while (const auto piece = out.events->next(stop_))
+      if (!connection.write(chunked ? hex(piece->size()) + "\r\n" + *piece + "\r\n" : *piece)) return;
+    if (chunked) connection.write("0\r\n\r\n");
+  } catch (const std::exception&) {  // No memory is left, for instance. The client learns it by the end.
   }
 
  private:
-  static Response malformed() {
-    return {.status = 400,
-            .type = "application/json",
-            .body = error_document("the request is no HTTP/1.1: see RFC 9112, and name one Host")};
-  }
-  static Response misdirected() {
-    return {
-        .status = 421,
-        .type = "application/json",
-        .body = error_document(
-            "ask for localhost, this host's own name or a numeric address, or name this Host in ServerOptions::hosts")};
+  Response answer_to(const Head& head) const {
+    if (!allows_(head.host))
+      return refusal(421,
+                     "ask for localhost, this host's own name or a numeric address, or name this Host in "
+                     "ServerOptions::hosts");
+    const auto mark = std::min(head.target.find('?'), head.target.size());
+    const auto path = head.target.substr(0, mark);
+    const auto decoded = percent_decoded(path, path.size()).value_or(std::string(path));
+    return answer_({.method = head.method,
+                    .path = decoded,
+                    .authorization = head.authorization,
+                    .query = head.target.substr(std::min(mark + 1, head.target.size()))});
   }
 
-  /// Versions of httplib differ in what process_request() takes.
-  template <class Client>
-  void process(Client& client) {
-    bool closed = false;
-    const auto begin = [](httplib::Request& request) {
-      connection_here->answers();
-      request.ranges.clear();                    // What is asked for in parts is answered whole,
-      request.headers.erase("Accept-Encoding");  // and not compressed.
-      request.headers.erase("Expect");           // A body is not read.
-    };
-    if constexpr (requires { process_request(client, true, closed, begin); })
-      process_request(client, true, closed, begin);
-    else
-      process_request(client, {}, 0, {}, 0, true, closed, begin);
+  static std::string begin_of(const Response& answer, bool chunked) {
+    auto out = "HTTP/1.1 " + std::to_string(answer.status) + " \r\nConnection: close\r\nContent-Type: " + answer.type;
+    for (const auto& [name, value] : answer.headers) out.append("\r\n").append(name).append(": ").append(value);
+    if (chunked) out += "\r\nTransfer-Encoding: chunked";
+    if (!answer.events) out += "\r\nContent-Length: " + std::to_string(answer.body.size());
+    return out.append(end_of_head);
   }
 
   const std::function<Response(const Request&)> answer_;
-  const Hosts hosts_;
+  const std::function<bool(std::string_view)> allows_;
   const std::stop_token stop_;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// httplib reads the requests and writes the answers. The sockets and their threads are ours: httplib's own would let a
-// client that sends a byte now and then keep a thread for ever.
+// A thread for each connection, and the one that lets them in. A client that sends a byte now and then keeps none for
+// ever.
 #include <tenure/http_server.hpp>
 
 #include <sys/eventfd.h>
@@ -25,12 +25,6 @@
 namespace tenure::http {
 namespace {
 
-int event() {
-  const int fd = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  if (fd < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
-  return fd;
-}
-
 ServerOptions checked(ServerOptions options) {
   if (options.connections == 0) throw std::invalid_argument("ServerOptions::connections: it must be at least 1");
   if (options.patience <= Clock::Duration::zero() || options.patience > std::chrono::minutes(1))
@@ -54,8 +48,8 @@ class TENURE_HTTP_NO_EXPORT Server::Impl {
       : options_(checked(std::move(options))),
         listener_(listen_at(options_.address)),
         address_(address_of(listener_.get())),
-        wakes_(event()),
-        protocol_(site.answerer(), Hosts(options_.hosts), streams_.get_token(), listener_.get()),
+        wakes_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "eventfd"),
+        protocol_(site.answerer(), host_filter(options_.hosts), streams_.get_token()),
         acceptor_(start_thread("tenure-accept", [this] { accept_all(); })) {}
 
   ~Impl() { stop(); }

@@ -8,6 +8,7 @@
 #include <tenure/http.hpp>
 
 #include "bearer.hpp"
+#include "json.hpp"
 #include "state.hpp"
 
 namespace tenure::http {
@@ -28,16 +29,41 @@ SiteOptions checked(SiteOptions options) {
   return options;
 }
 
-/// httplib decodes "%0D". None of ours has such a byte, and no log or page of somebody else's is to get it from us.
+/// A server decodes "%0D". None of ours has such a byte, and no log or page of somebody else's is to get it from us.
 bool visible(std::string_view path) {
   return std::all_of(path.begin(), path.end(), [](char c) { return c > ' ' && c < '\x7f'; });
 }
 
-Response gone() { return refusal(503, "this process takes part no more"); }
+Response with(Response response, const char* header, const char* value) {
+  response.headers.emplace_back(header, value);
+  return response;
+}
 
 }  // namespace
 
+Response health_answer(const std::string& ails, bool stalled) {
+  return json_response(ails.empty() ? 200 : 503,
+                       document_of({{"healthy", ails.empty()}, {"why", ails}, {"stalled", stalled}}));
+}
+
+Response readiness_answer(const std::string& lacking) {
+  return json_response(lacking.empty() ? 200 : 503, document_of({{"ready", lacking.empty()}, {"why", lacking}}));
+}
+
+Response step_down_answer(bool steps_down, std::optional<Token> token) {
+  return json_response(steps_down ? 202 : 409, document_of({{"steps_down", steps_down}, {"token", json(token)}}));
+}
+
+Response refusal(int status, const std::string& message) {
+  return json_response(status, document_of({{"error", {{"message", message}}}}));
+}
+
 Site::State::State(SiteOptions options) : options_(checked(std::move(options))), made_by_(::getpid()) {}
+
+void Site::State::end() {
+  const std::lock_guard lock(mutex_);
+  gone_ = true;
+}
 
 bool Site::State::forked() const { return ::getpid() != made_by_; }
 
@@ -48,36 +74,28 @@ Response Site::State::answer(const Request& request) {
   } catch (const std::invalid_argument& e) {  // of the query
     out = refusal(400, e.what());
   }
-  out.headers.emplace_back("Cache-Control", "no-store");
-  out.headers.emplace_back("X-Content-Type-Options", "nosniff");
-  return out;
+  return with(with(std::move(out), "Cache-Control", "no-store"), "X-Content-Type-Options", "nosniff");
 }
 
 Response Site::State::answer_to(const Request& request) {
   if (forked()) return refusal(503, "this process was forked from the one that takes part");
-  if (!visible(request.path)) return refusal(400, "the path has a character that is not visible ASCII");
-  if (request.path == "/step-down") return asked_to_step_down(request);
-  if (request.method != "GET" && request.method != "HEAD") {
-    auto out = refusal(405, "only GET and HEAD are answered here");
-    out.headers.emplace_back("Allow", "GET, HEAD");
-    return out;
-  }
-  return get(request).value_or(gone());
+  if (auto no = refused(request)) return *std::move(no);
+  const std::lock_guard lock(mutex_);
+  if (gone_) return refusal(503, "this process takes part no more");
+  return request.path == "/step-down" ? step_down(request) : get(request);
 }
 
-Response Site::State::asked_to_step_down(const Request& request) {
-  if (request.method != "POST") {
-    auto out = refusal(405, "only POST is answered here");
-    out.headers.emplace_back("Allow", "POST");
-    return out;
+std::optional<Response> Site::State::refused(const Request& request) const {
+  if (!visible(request.path)) return refusal(400, "the path has a character that is not visible ASCII");
+  if (request.path != "/step-down") {
+    if (request.method == "GET" || request.method == "HEAD") return std::nullopt;
+    return with(refusal(405, "only GET and HEAD are answered here"), "Allow", "GET, HEAD");
   }
+  if (request.method != "POST") return with(refusal(405, "only POST is answered here"), "Allow", "POST");
   if (options_.step_down_token.empty()) return refusal(403, "no token is configured, so nobody may ask for this");
-  if (!bears(request.authorization, options_.step_down_token)) {
-    auto out = refusal(401, "the header Authorization must be: Bearer, a blank, and the token");
-    out.headers.emplace_back("WWW-Authenticate", "Bearer");
-    return out;
-  }
-  return step_down(request).value_or(gone());
+  if (bears(request.authorization, options_.step_down_token)) return std::nullopt;
+  return with(refusal(401, "the header Authorization must be: Bearer, a blank, and the token"), "WWW-Authenticate",
+              "Bearer");
 }
 
 Site::~Site() {

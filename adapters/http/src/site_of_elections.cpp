@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a Site tells of many elections. It needs no thread: nobody follows their changes.
-#include <algorithm>
-#include <mutex>
-
 #include <tenure/http.hpp>
 #include <tenure/prometheus.hpp>
 
@@ -13,40 +10,21 @@
 
 namespace tenure::http {
 
-/// The elections are reached under the lock only, so that end() can take them away.
 class TENURE_HTTP_NO_EXPORT Site::OfElections final : public State {
  public:
-  OfElections(Elections& elections, SiteOptions options) : State(std::move(options)), elections_(&elections) {}
-
-  void end() override {
-    const std::lock_guard lock(mutex_);
-    elections_ = nullptr;
-  }
+  OfElections(Elections& elections, SiteOptions options) : State(std::move(options)), elections_(elections) {}
 
  private:
-  std::optional<Response> get(const Request& request) override;
-  std::optional<Response> step_down(const Request& request) override;
-  std::optional<GroupLook> look(bool with_led) const;
-  std::optional<Look> look_at(const std::string& election) const;
-  Response page_of(std::string_view path, const GroupLook& look, const std::string& after) const;
+  Response get(const Request& request) override;
+  Response step_down(const Request& request) override;
+  Look look_at(const std::string& election) const;
 
-  mutable std::mutex mutex_;  ///< Held for moments: the methods that are called do not block.
-  Elections* elections_;
+  Elections& elections_;
 };
 
-std::optional<GroupLook> Site::OfElections::look(bool with_led) const {
-  const std::lock_guard lock(mutex_);
-  if (!elections_) return std::nullopt;
-  GroupLook out{.metrics = elections_->metrics(), .exclusive = elections_->exclusive()};
-  if (with_led) out.led = elections_->led(), out.unled = elections_->unled();
-  return out;
-}
-
 /// Whether we lead is judged last.
-std::optional<Look> Site::OfElections::look_at(const std::string& election) const {
-  const std::lock_guard lock(mutex_);
-  if (!elections_) return std::nullopt;
-  const auto leadership = elections_->leadership(election);
+Look Site::OfElections::look_at(const std::string& election) const {
+  const auto leadership = elections_.leadership(election);
   Look out{.incumbent = leadership.incumbent()};
   auto& m = out.metrics;
   m.election = election;
@@ -57,38 +35,29 @@ std::optional<Look> Site::OfElections::look_at(const std::string& election) cons
   return out;
 }
 
-std::optional<Response> Site::OfElections::get(const Request& request) {
-  if (request.path == "/leader") {
+Response Site::OfElections::get(const Request& request) {
+  const auto path = request.path;
+  if (path == "/leader") {
     const auto seen = look_at(election_in(request));
-    return seen ? std::optional(json_response(seen->metrics.is_leader ? 200 : 503, leader_document(*seen, options_)))
-                : std::nullopt;
+    return json_response(seen.metrics.is_leader ? 200 : 503, leader_document(seen, options_));
   }
-  const bool with_led = request.path == "/status";
-  const auto after = with_led ? parameter(request.query, "after") : std::nullopt;
-  const auto seen = look(with_led);
-  return seen ? std::optional(page_of(request.path, *seen, after.value_or(""))) : std::nullopt;
-}
-
-Response Site::OfElections::page_of(std::string_view path, const GroupLook& look, const std::string& after) const {
-  const auto& m = look.metrics;
+  if (path == "/") return html(group_page);
+  const auto m = elections_.metrics();
   if (path == "/healthz") return health_answer(ailment(m.session, options_.stuck_after), m.session.stalled);
   if (path == "/readyz") return readiness_answer(group_lacks(m, options_.stuck_after));
-  if (path == "/status") return json_response(200, group_status_document(look, options_, after));
   if (path == "/metrics")
     return {.status = 200, .type = prometheus::content_type, .body = prometheus::to_text({}, {m})};
-  if (path == "/") return html(group_page);
-  return refusal(404, "there is /, /leader, /healthz, /readyz, /status, /metrics and /step-down");
+  if (path != "/status")
+    return refusal(404, "there is /, /leader, /healthz, /readyz, /status, /metrics and /step-down");
+  const auto after = parameter(request.query, "after").value_or("");
+  return json_response(200, group_status_document(elections_, options_, after));
 }
 
-std::optional<Response> Site::OfElections::step_down(const Request& request) {
+Response Site::OfElections::step_down(const Request& request) {
   const auto election = election_in(request);
-  const std::lock_guard lock(mutex_);
-  if (!elections_) return std::nullopt;
-  const auto leadership = elections_->leadership(election);
-  const auto token = leadership.token();
-  const bool leads = token || (!leadership.exclusive() && leadership.is_leader());
-  if (leads) elections_->resign(election);
-  return json_response(leads ? 202 : 409, step_down_document(leads, token));
+  const auto seen = look_at(election).metrics;
+  if (seen.is_leader) elections_.resign(election);
+  return step_down_answer(seen.is_leader, seen.token);
 }
 
 Site::Site(Elections& elections, SiteOptions options)

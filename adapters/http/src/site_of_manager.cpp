@@ -30,35 +30,30 @@ std::string sse(const char* event, const std::string& document) {  // which ends
 
 }  // namespace
 
-/// The manager is reached under its lock only, so that end() can take it away.
 class TENURE_HTTP_NO_EXPORT Site::OfManager final : public State, public std::enable_shared_from_this<OfManager> {
  public:
-  OfManager(LeaderManager& manager, SiteOptions options) : State(std::move(options)), manager_(&manager) {
+  OfManager(LeaderManager& manager, SiteOptions options) : State(std::move(options)), manager_(manager) {
     seen_ = {.metrics = manager.metrics()};
     election_ = seen_.metrics.election;
-    watcher_ = start_thread("tenure-http", [this, &manager] { watch(manager, stop_.get_token()); });
+    watcher_ = start_thread("tenure-http", [this] { watch(stop_.get_token()); });
   }
 
   void end() override {
     stop_.request_stop();
     watcher_.join();
-    {
-      const std::lock_guard lock(manager_mutex_);
-      manager_ = nullptr;
-    }
-    const std::lock_guard lock(mutex_);
+    State::end();
+    const std::lock_guard lock(seen_mutex_);
     closed_ = true;
     changed_.notify_all();
   }
 
  private:
   class Stream;
-  void watch(LeaderManager& manager, const std::stop_token& stop);
-  std::optional<Look> look() const;
-  std::optional<Response> refused(const Request& request) const;
-  std::optional<Response> get(const Request& request) override;
-  std::optional<Response> step_down(const Request& request) override;
-  Response page_of(std::string_view path, const Look& look, bool head);
+  void watch(const std::stop_token& stop);
+  Look look() const;
+  std::optional<Response> of_another(const Request& request) const;
+  Response get(const Request& request) override;
+  Response step_down(const Request& request) override;
   Response stream(bool head);
   std::string status(const Look& look, bool with_history) const;
 
@@ -66,10 +61,9 @@ class TENURE_HTTP_NO_EXPORT Site::OfManager final : public State, public std::en
   std::atomic<bool> ended_{};
   std::stop_source stop_;
 
-  mutable std::mutex manager_mutex_;  ///< Held for moments: the manager's methods that are called do not block.
-  LeaderManager* manager_;
+  LeaderManager& manager_;
 
-  mutable std::mutex mutex_;
+  mutable std::mutex seen_mutex_;  ///< Of what follows.
   std::condition_variable_any changed_;
   Look seen_;
   std::deque<Change> history_;
@@ -80,21 +74,21 @@ class TENURE_HTTP_NO_EXPORT Site::OfManager final : public State, public std::en
   std::thread watcher_;
 };
 
-/// Follows the manager's changes. It uses the manager without manager_mutex_, because end() joins it first.
-void Site::OfManager::watch(LeaderManager& manager, const std::stop_token& stop) {
+/// Follows the manager's changes. It uses the manager without the lock, because end() joins it first.
+void Site::OfManager::watch(const std::stop_token& stop) {
   for (std::uint64_t count = 0; !stop.stop_requested() && !ended_;) {
     const auto before = count;
-    count = manager.changes();
+    count = manager_.changes();
     try {
-      if (count == before) count = manager.await_change(count, Clock::Duration::max(), stop);
-      ended_ = manager.await_ended(Clock::Duration::zero());
+      if (count == before) count = manager_.await_change(count, Clock::Duration::max(), stop);
+      ended_ = manager_.await_ended(Clock::Duration::zero());
     } catch (const std::system_error&) {
-      std::unique_lock lock(mutex_);
+      std::unique_lock lock(seen_mutex_);
       changed_.wait_for(lock, stop, pause, [] { return false; });
     }
-    const Look now{manager.metrics(), manager.leadership().incumbent(), ended_};
+    const Look now{manager_.metrics(), manager_.leadership().incumbent(), ended_};
     const auto unix_ms = boot_clock().unix_ms();
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(seen_mutex_);
     for (auto& change : changes_between(seen_, now)) {
       change.id = ++last_id_;
       change.unix_ms = unix_ms;
@@ -106,12 +100,10 @@ void Site::OfManager::watch(LeaderManager& manager, const std::stop_token& stop)
   }
 }
 
-/// Whether we lead is judged last. Nothing: the manager may be gone.
-std::optional<Look> Site::OfManager::look() const {
-  const std::lock_guard lock(manager_mutex_);
-  if (!manager_) return std::nullopt;
-  const auto leadership = manager_->leadership();
-  Look out{manager_->metrics(), leadership.incumbent(), ended_};
+/// Whether we lead is judged last.
+Look Site::OfManager::look() const {
+  const auto leadership = manager_.leadership();
+  Look out{manager_.metrics(), leadership.incumbent(), ended_};
   out.metrics.remaining = leadership.remaining();
   out.metrics.token = leadership.token();
   out.metrics.is_leader = out.metrics.token.has_value();
@@ -120,19 +112,19 @@ std::optional<Look> Site::OfManager::look() const {
 }
 
 std::string Site::OfManager::status(const Look& look, bool with_history) const {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(seen_mutex_);
   return status_document(look, options_, history_, with_history);
 }
 
 /// One client of /events.
 class TENURE_HTTP_NO_EXPORT Site::OfManager::Stream final : public Events {
  public:
-  /// REQUIRES: the state's mutex_ is held.
+  /// REQUIRES: the state's seen_mutex_ is held.
   explicit Stream(std::shared_ptr<OfManager> state) : state_(std::move(state)) { ++state_->streams_; }
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
   ~Stream() override {
-    const std::lock_guard lock(state_->mutex_);
+    const std::lock_guard lock(state_->seen_mutex_);
     --state_->streams_;
   }
 
@@ -140,7 +132,7 @@ class TENURE_HTTP_NO_EXPORT Site::OfManager::Stream final : public Events {
     if (!begun_) return begin();
     std::string out;
     {
-      std::unique_lock lock(state_->mutex_);
+      std::unique_lock lock(state_->seen_mutex_);
       const auto news = [this] { return state_->closed_ || state_->last_id_ != told_; };
       state_->changed_.wait_for(lock, stop, beat, news);
       for (const auto& change : state_->history_)
@@ -149,18 +141,24 @@ class TENURE_HTTP_NO_EXPORT Site::OfManager::Stream final : public Events {
       told_ = state_->last_id_;
       if (out.empty() && (state_->closed_ || stop.stop_requested())) return std::nullopt;
     }
-    if (const auto look = state_->look()) out += sse("status", state_->status(*look, false));
+    if (const auto look = seen()) out += sse("status", state_->status(*look, false));
     return out.empty() ? std::nullopt : std::optional(std::move(out));
   }
 
  private:
   std::optional<std::string> begin() {
     begun_ = true;
-    const auto look = state_->look();
+    const auto look = seen();
     if (!look) return std::nullopt;
-    const std::lock_guard lock(state_->mutex_);
+    const std::lock_guard lock(state_->seen_mutex_);
     told_ = state_->last_id_;
     return "retry: 2000\n" + sse("status", status_document(*look, state_->options_, state_->history_, true));
+  }
+
+  /// Nothing: the manager may be gone.
+  std::optional<Look> seen() const {
+    const std::lock_guard lock(state_->mutex_);
+    return state_->gone_ ? std::nullopt : std::optional(state_->look());
   }
 
   std::shared_ptr<OfManager> state_;
@@ -169,32 +167,29 @@ class TENURE_HTTP_NO_EXPORT Site::OfManager::Stream final : public Events {
 };
 
 /// Whoever names an election gets no answer about another one.
-std::optional<Response> Site::OfManager::refused(const Request& request) const {
+std::optional<Response> Site::OfManager::of_another(const Request& request) const {
   const auto named = parameter(request.query, "election");
   if (!named || *named == election_) return std::nullopt;
   return refusal(404, "this process takes part in the election \"" + election_ + "\" alone");
 }
 
-std::optional<Response> Site::OfManager::get(const Request& request) {
-  if (auto no = refused(request)) return no;
+Response Site::OfManager::get(const Request& request) {
+  if (auto no = of_another(request)) return *std::move(no);
+  const auto path = request.path;
   const auto seen = look();
-  return seen ? std::optional(page_of(request.path, *seen, request.method == "HEAD")) : std::nullopt;
-}
-
-Response Site::OfManager::page_of(std::string_view path, const Look& look, bool head) {
-  const auto& m = look.metrics;
-  if (path == "/leader") return json_response(m.is_leader ? 200 : 503, leader_document(look, options_));
+  const auto& m = seen.metrics;
+  if (path == "/leader") return json_response(m.is_leader ? 200 : 503, leader_document(seen, options_));
   const auto ails = ailment(m, options_.stuck_after);
   if (path == "/healthz") return health_answer(ails, m.stalled);
   if (path == "/readyz")
     return readiness_answer(!ails.empty()                     ? ails
-                            : look.ended                      ? "it takes part no more"
+                            : seen.ended                      ? "it takes part no more"
                             : m.stalled                       ? "its work stalled and has not gone on since"
-                            : !m.is_leader && !look.incumbent ? "the store has not said who leads"
+                            : !m.is_leader && !seen.incumbent ? "the store has not said who leads"
                                                               : "");
-  if (path == "/status") return json_response(200, status(look, true));
+  if (path == "/status") return json_response(200, status(seen, true));
   if (path == "/metrics") return {.status = 200, .type = prometheus::content_type, .body = prometheus::to_text({m})};
-  if (path == "/events") return stream(head);
+  if (path == "/events") return stream(request.method == "HEAD");
   if (path == "/") return html(page);
   return refusal(404, "there is /, /leader, /healthz, /readyz, /status, /metrics, /events and /step-down");
 }
@@ -202,7 +197,7 @@ Response Site::OfManager::page_of(std::string_view path, const Look& look, bool 
 Response Site::OfManager::stream(bool head) {
   Response out{.status = 200, .type = "text/event-stream"};
   if (head) return out;
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(seen_mutex_);
   if (streams_ >= options_.streams) {
     out = refusal(503, "as many clients as may be are here already");
     out.headers.emplace_back("Retry-After", "5");
@@ -212,13 +207,11 @@ Response Site::OfManager::stream(bool head) {
   return out;
 }
 
-std::optional<Response> Site::OfManager::step_down(const Request& request) {
-  if (auto no = refused(request)) return no;
-  const std::lock_guard lock(manager_mutex_);
-  if (!manager_) return std::nullopt;
-  const auto token = manager_->leadership().token();
-  if (token) manager_->resign();
-  return json_response(token ? 202 : 409, step_down_document(token.has_value(), token));
+Response Site::OfManager::step_down(const Request& request) {
+  if (auto no = of_another(request)) return *std::move(no);
+  const auto token = manager_.leadership().token();
+  if (token) manager_.resign();
+  return step_down_answer(token.has_value(), token);
 }
 
 Site::Site(LeaderManager& manager, SiteOptions options)

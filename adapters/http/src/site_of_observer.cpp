@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a Site tells of a group that its process only watches.
-#include <algorithm>
-#include <mutex>
 
 #include <tenure/http.hpp>
 
@@ -10,51 +8,40 @@
 
 namespace tenure::http {
 
-/// The observer is reached under the lock only, so that end() can take it away.
 class TENURE_HTTP_NO_EXPORT Site::OfObserver final : public State {
  public:
-  OfObserver(const GroupObserver& observer, SiteOptions options) : State(std::move(options)), observer_(&observer) {}
-
-  void end() override {
-    const std::lock_guard lock(mutex_);
-    observer_ = nullptr;
-  }
+  OfObserver(const GroupObserver& observer, SiteOptions options) : State(std::move(options)), observer_(observer) {}
 
  private:
-  std::optional<Response> get(const Request& request) override;
-  std::optional<Response> step_down(const Request&) override {
-    return refusal(409, "this process only watches, and leads nothing");
-  }
+  Response get(const Request& request) override;
+  Response step_down(const Request&) override { return refusal(409, "this process only watches, and leads nothing"); }
   Response leader_of(const std::string& election) const;
   std::string lacks() const;
 
-  mutable std::mutex mutex_;  ///< Held for moments: the methods that are called do not block.
-  const GroupObserver* observer_;
+  const GroupObserver& observer_;
 };
 
-std::optional<Response> Site::OfObserver::get(const Request& request) {
-  const std::lock_guard lock(mutex_);
-  if (!observer_) return std::nullopt;
+Response Site::OfObserver::get(const Request& request) {
   if (request.path == "/leader") return leader_of(election_in(request));
   if (request.path == "/healthz") return health_answer("");
   if (request.path == "/readyz") return readiness_answer(lacks());
   if (request.path == "/status") {
     const auto after = parameter(request.query, "after").value_or("");
-    return json_response(200, observed_document(*observer_, options_, after));
+    return json_response(200, observed_document(observer_, options_, after));
   }
   return refusal(404, "there is /leader, /healthz, /readyz and /status");
 }
 
 /// Whoever routes wants to know where to send a request: that somebody leads is enough.
 Response Site::OfObserver::leader_of(const std::string& election) const {
-  Look look{.incumbent = observer_->incumbent(election)};
+  Look look{.incumbent = observer_.incumbent(election)};
   look.metrics.election = election;
   return json_response(look.incumbent ? 200 : 503, leader_document(look, options_));
 }
 
 std::string Site::OfObserver::lacks() const {
-  if (const auto error = observer_->last_error()) return "the store does not answer: " + error->message;
-  return observer_->changes() == 0 ? "the store has not answered yet" : "";
+  if (const auto error = observer_.last_error()) return "the store does not answer: " + error->message;
+  return observer_.changes() == 0 ? "the store has not answered yet" : "";
 }
 
 Site::Site(const GroupObserver& observer, SiteOptions options)

@@ -4,7 +4,6 @@
 
 #include <netdb.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstdint>
@@ -24,6 +23,17 @@ namespace {
                               "\" is not HOST:PORT with a numeric host, as 127.0.0.1:8080 or [::1]:8080");
 }
 
+/// "127.0.0.1:80" as {"127.0.0.1", "80"}, "[::1]:80" as {"::1", "80"}.
+std::pair<std::string, std::string> host_and_port(std::string_view address) {
+  const auto colon = address.rfind(':');
+  if (colon == address.npos || !number<std::uint16_t>(address.substr(colon + 1))) refuse(address);
+  auto host = address.substr(0, colon);
+  const bool bracketed = host.size() > 2 && host.front() == '[' && host.back() == ']';
+  if (bracketed) host = host.substr(1, host.size() - 2);
+  if (host.empty() || bracketed != (host.find(':') != host.npos)) refuse(address);
+  return {std::string(host), std::string(address.substr(colon + 1))};
+}
+
 /// No name is looked up, since that may take any time.
 CHandle<addrinfo, ::freeaddrinfo> parsed(const std::string& address) {
   const auto [host, port] = host_and_port(address);
@@ -36,31 +46,15 @@ CHandle<addrinfo, ::freeaddrinfo> parsed(const std::string& address) {
 
 }  // namespace
 
-std::pair<std::string, std::string> host_and_port(std::string_view address) {
-  const auto colon = address.rfind(':');
-  if (colon == address.npos || !number<std::uint16_t>(address.substr(colon + 1))) refuse(address);
-  auto host = address.substr(0, colon);
-  const bool bracketed = host.size() > 2 && host.front() == '[' && host.back() == ']';
-  if (bracketed) host = host.substr(1, host.size() - 2);
-  if (host.empty() || bracketed != (host.find(':') != host.npos)) refuse(address);
-  return {std::string(host), std::string(address.substr(colon + 1))};
-}
-
-int listen_at(const std::string& address) {
+Descriptor listen_at(const std::string& address) {
   const auto at = parsed(address);
-  const auto failed = [&](int fd) {
-    const std::system_error error(errno, std::generic_category(), "cannot listen at " + address);
-    if (fd >= 0) ::close(fd);
-    throw error;
-  };
-  const int fd = ::socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (fd < 0) failed(fd);
-  const int on =
-      1;  // A port whose last connections are still closing is free. Two servers at one port it does not allow.
-  if (::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 || ::bind(fd, at->ai_addr, at->ai_addrlen) != 0 ||
-      ::listen(fd, SOMAXCONN) != 0)
-    failed(fd);
-  return fd;
+  Descriptor out(::socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  // A port whose last connections are still closing is free. Two servers at one port it does not allow.
+  const int on = 1;
+  if (!out || ::setsockopt(out.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
+      ::bind(out.get(), at->ai_addr, at->ai_addrlen) != 0 || ::listen(out.get(), SOMAXCONN) != 0)
+    throw std::system_error(errno, std::generic_category(), "cannot listen at " + address);
+  return out;
 }
 
 std::string address_of(int fd) {

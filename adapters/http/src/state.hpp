@@ -3,6 +3,7 @@
 #pragma once
 #include <sys/types.h>
 
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -16,15 +17,10 @@ namespace tenure::http {
 inline Response json_response(int status, std::string body) {
   return {.status = status, .type = "application/json", .body = std::move(body)};
 }
-inline Response health_answer(const std::string& ails, bool stalled = false) {
-  return json_response(ails.empty() ? 200 : 503, healthz_document(ails, stalled));
-}
-inline Response readiness_answer(const std::string& lacking) {
-  return json_response(lacking.empty() ? 200 : 503, readyz_document(lacking));
-}
-inline Response refusal(int status, const std::string& message) {
-  return json_response(status, error_document(message));
-}
+Response health_answer(const std::string& ails, bool stalled = false);
+Response readiness_answer(const std::string& lacking);
+Response step_down_answer(bool steps_down, std::optional<Token> token);
+Response refusal(int status, const std::string& message);
 
 /// What is mounted holds this, also when the Site is gone.
 class TENURE_HTTP_NO_EXPORT Site::State {
@@ -35,7 +31,7 @@ class TENURE_HTTP_NO_EXPORT Site::State {
   State& operator=(const State&) = delete;
 
   /// What it tells of may go after that.
-  virtual void end() = 0;
+  virtual void end();
 
   /// Then the threads are the parent's, and a lock may have been held at the fork: touch neither.
   bool forked() const;
@@ -44,13 +40,16 @@ class TENURE_HTTP_NO_EXPORT Site::State {
 
  protected:
   const SiteOptions options_;
+  std::mutex mutex_;  ///< Held while what it tells of is asked: for moments, since nothing of that blocks.
+  bool gone_{};       ///< What it tells of may be.
 
  private:
   Response answer_to(const Request& request);
-  /// Nothing: what it tells of may be gone. Both throw std::invalid_argument for a query that is wrong.
-  virtual std::optional<Response> get(const Request& request) = 0;
-  virtual std::optional<Response> step_down(const Request& request) = 0;  ///< Whoever asks may.
-  Response asked_to_step_down(const Request& request);
+  std::optional<Response> refused(const Request& request) const;
+
+  // Of what is not gone, while the lock is held. Both throw std::invalid_argument for a query that is wrong.
+  virtual Response get(const Request& request) = 0;
+  virtual Response step_down(const Request& request) = 0;  ///< Whoever asks may.
 
   const pid_t made_by_;
 };

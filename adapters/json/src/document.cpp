@@ -119,9 +119,9 @@ class Decoder {
   // ---- texts ----
 
   template <class T>
-  T valued(Valued<T> result, const std::string& pointer) {
-    if (auto* value = std::get_if<T>(&result)) return std::move(*value);
-    wrong(pointer, std::move(std::get<Refusal>(result).message));
+  T valued(Result<T> result, const std::string& pointer) {
+    if (result) return *std::move(result);
+    wrong(pointer, result.error().message);
     return {};
   }
 
@@ -178,9 +178,8 @@ class Decoder {
     if (!secret(value, pointer, out_.opening.password) || !value.is_object()) return;
     out_.opening.credentials = [path = value.at("file").get<std::string>()] {
       auto found = secret_at(path);
-      if (const auto* refusal = std::get_if<Refusal>(&found))
-        throw std::runtime_error("/store/password/file " + refusal->message);
-      return Credentials{.user = {}, .password = std::get<std::string>(std::move(found))};
+      if (!found) throw std::runtime_error("/store/password/file " + found.error().message);
+      return Credentials{.user = {}, .password = *std::move(found)};
     };
   }
 

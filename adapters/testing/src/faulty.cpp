@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <type_traits>
 #include <utility>
 
 #include <tenure/kit/wait.hpp>
@@ -13,20 +14,10 @@
 namespace tenure {
 namespace {
 
-/// The first answer counts, although a write may be made twice or late.
-template <class Answer>
-using First = std::shared_ptr<std::optional<Answer>>;
-
-template <class Answer>
-First<Answer> no_answer() {
-  return std::make_shared<std::optional<Answer>>();
-}
-
-template <class Answer>
-const Answer& first(const First<Answer>& kept, Answer answer) {
-  if (!*kept) *kept = std::move(answer);
-  return **kept;
-}
+// Whether a write took effect.
+bool applied(const Answer& answer) { return std::holds_alternative<Granted>(answer); }
+bool applied(const std::optional<Error>& error) { return !error; }
+bool applied(const Result<Swap>& swap) { return swap && swap->applied; }
 
 Error lost() { return {Fault::timed_out, "the answer was lost (a fault on demand)"}; }
 
@@ -121,6 +112,25 @@ std::optional<Error> Faulty::write(const Write& write, const Limit& limit) {
   return std::nullopt;
 }
 
+/// The first answer counts, although a write may be made twice or late.
+template <class Told, class Call>
+Told Faulty::written(const Limit& limit, Call call) {
+  const auto kept = std::make_shared<std::optional<Told>>();
+  auto error = write(
+      [kept, call = std::move(call)](const Limit& within) {
+        auto told = call(within);
+        const bool effect = applied(told);
+        if (!*kept) kept->emplace(std::move(told));
+        return effect;
+      },
+      limit);
+  if (!error) return **kept;
+  if constexpr (std::is_same_v<Told, Answer>)
+    return Unknown{std::move(*error)};
+  else
+    return std::move(*error);
+}
+
 std::optional<Error> Faulty::read(const Limit& limit) {
   if (hangs()) {
     wait_out(limit);
@@ -149,28 +159,15 @@ FaultyBackend::FaultyBackend(std::shared_ptr<Backend> real)
       real_(real ? std::move(real) : throw std::invalid_argument("FaultyBackend: the backend is null")) {}
 
 Answer FaultyBackend::acquire(const Limit& limit) {
-  const auto kept = no_answer<Answer>();
-  auto error =
-      write([real = real_,
-             kept](const Limit& within) { return std::holds_alternative<Granted>(first(kept, real->acquire(within))); },
-            limit);
-  return error ? Unknown{std::move(*error)} : **kept;
+  return written<Answer>(limit, [real = real_](const Limit& within) { return real->acquire(within); });
 }
 
 Answer FaultyBackend::renew(Token token, const Limit& limit) {
-  const auto kept = no_answer<Answer>();
-  auto error = write(
-      [real = real_, kept, token](const Limit& within) {
-        return std::holds_alternative<Granted>(first(kept, real->renew(token, within)));
-      },
-      limit);
-  return error ? Unknown{std::move(*error)} : **kept;
+  return written<Answer>(limit, [real = real_, token](const Limit& within) { return real->renew(token, within); });
 }
 
 std::optional<Error> FaultyBackend::release(const Limit& limit) {
-  const auto kept = no_answer<std::optional<Error>>();
-  auto error = write([real = real_, kept](const Limit& within) { return !first(kept, real->release(within)); }, limit);
-  return error ? error : **kept;
+  return written<std::optional<Error>>(limit, [real = real_](const Limit& within) { return real->release(within); });
 }
 
 Sight FaultyBackend::observe(const Limit& limit) {
@@ -189,11 +186,8 @@ void FaultyBackend::await_change(const Sight& seen, const Limit& limit) {
 
 std::optional<Error> FaultyBackend::request_step_down(const std::string& by, const std::string& why,
                                                       const Limit& limit) {
-  const auto kept = no_answer<std::optional<Error>>();
-  auto error = write([real = real_, kept, by,
-                      why](const Limit& within) { return !first(kept, real->request_step_down(by, why, within)); },
-                     limit);
-  return error ? error : **kept;
+  return written<std::optional<Error>>(
+      limit, [real = real_, by, why](const Limit& within) { return real->request_step_down(by, why, within); });
 }
 
 // ---- a store ----
@@ -231,16 +225,9 @@ Result<Read> FaultyStore::read(const Limit& limit) {
 
 Result<Swap> FaultyStore::compare_and_set(const std::optional<Expected>& expected, const Record& next,
                                           const Limit& limit) {
-  const auto kept = no_answer<Result<Swap>>();
-  const auto error = write(
-      [real = real_, kept, expected, next](const Limit& within) {
-        auto swap = real->compare_and_set(expected, next, within);
-        const bool applied = swap && swap->applied;
-        first(kept, std::move(swap));
-        return applied;
-      },
-      limit);
-  return error ? *error : **kept;
+  return written<Result<Swap>>(limit, [real = real_, expected, next](const Limit& within) {
+    return real->compare_and_set(expected, next, within);
+  });
 }
 
 std::optional<Version> FaultyStore::await_change(const std::optional<Version>& seen, const Limit& limit) {
@@ -250,11 +237,8 @@ std::optional<Version> FaultyStore::await_change(const std::optional<Version>& s
 }
 
 std::optional<Error> FaultyStore::request_step_down(const StepDown& request, const Limit& limit) {
-  const auto kept = no_answer<std::optional<Error>>();
-  auto error = write([real = real_, kept,
-                      request](const Limit& within) { return !first(kept, real->request_step_down(request, within)); },
-                     limit);
-  return error ? error : **kept;
+  return written<std::optional<Error>>(
+      limit, [real = real_, request](const Limit& within) { return real->request_step_down(request, within); });
 }
 
 }  // namespace tenure

@@ -25,14 +25,14 @@ constexpr int questions = 20;
 
 class Report {
  public:
-  void fine(const std::string& what) { std::cout << "ok     " << what << "\n"; }
-  void wrong(const std::string& what, const std::string& remedy) {
-    healthy_ = false;
-    std::cout << "WRONG  " << what << "\n       " << remedy << "\n";
+  void add(const Check& check) {
+    const bool wrong = check.is == Check::Is::wrong;
+    std::cout << (wrong ? "WRONG  " : check.is == Check::Is::fine ? "ok     " : "note   ") << check.what << "\n";
+    if (!check.remedy.empty()) std::cout << "       " << check.remedy << "\n";
+    healthy_ = healthy_ && !wrong;
   }
-  void doubtful(const std::string& what, const std::string& remedy) {
-    std::cout << "note   " << what << "\n       " << remedy << "\n";
-  }
+  void fine(const std::string& what) { add(Check::fine(what)); }
+  void wrong(const std::string& what, const std::string& remedy) { add(Check::wrong(what, remedy)); }
   bool healthy() const { return healthy_; }
 
  private:
@@ -73,11 +73,7 @@ void judge_server(Report& report, const Opening& opening) {
         found.error().fault == Fault::forbidden
             ? "run doctor as a user who may read the server's settings; a candidate works without that right"
             : "look at its load and the network");
-  for (const auto& [is, what, remedy] : *found) {
-    if (is == Check::Is::fine) report.fine(what);
-    if (is == Check::Is::doubtful) report.doubtful(what, remedy);
-    if (is == Check::Is::wrong) report.wrong(what, remedy);
-  }
+  for (const auto& check : *found) report.add(check);
 }
 
 void judge_clock(Report& report) {
@@ -117,8 +113,8 @@ int examine(Place place) {
   if (const auto* unknown = std::get_if<Unknown>(&first)) fail(unknown->error, unreachable);
   const auto sight = proven(opened, std::chrono::seconds(1));
   if (std::holds_alternative<Unknown>(sight))
-    report.doubtful(opened.store + " answers: " + as_text(sight),
-                    "if it has died, another one leads once its lease ends");
+    report.add(Check::doubtful(opened.store + " answers: " + as_text(sight),
+                               "if it has died, another one leads once its lease ends"));
   else
     report.fine(opened.store + " answers: " + as_text(sight));
   judge_server(report, opened.opening);

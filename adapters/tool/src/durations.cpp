@@ -3,6 +3,8 @@
 #include "durations.hpp"
 
 #include <cstdint>
+#include <iomanip>
+#include <sstream>
 #include <stdexcept>
 #include <utility>
 
@@ -26,19 +28,10 @@ Clock::Duration duration(std::string_view text) {
 }
 
 std::string seconds(Clock::Duration time) {
-  const auto ms = in_ms(time);
-  auto out = std::to_string(ms / 1000);
-  if (const auto rest = ms % 1000; rest != 0) {
-    auto digits = std::to_string(1000 + (rest < 0 ? -rest : rest)).substr(1);
-    digits.erase(digits.find_last_not_of('0') + 1);
-    out = (ms < 0 && ms > -1000 ? "-" : "") + out + "." + digits;
-  }
-  return out + " s";
-}
-
-std::string tenths(Clock::Duration time) {
-  const auto tenth = in_ms(time) / 100;
-  return std::to_string(tenth / 10) + "." + std::to_string(tenth % 10) + " s";
+  std::ostringstream out;
+  out << std::setprecision(15)
+      << std::chrono::duration<double>(std::chrono::duration_cast<std::chrono::milliseconds>(time)).count();
+  return out.str() + " s";
 }
 
 }  // namespace tenure::tool

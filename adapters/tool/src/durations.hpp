@@ -15,12 +15,4 @@ Clock::Duration duration(std::string_view text);
 /// In seconds with up to three digits behind the point: "7.15 s".
 std::string seconds(Clock::Duration);
 
-/// In seconds with one digit behind the point: "7.1 s".
-std::string tenths(Clock::Duration);
-
-/// Rounded down.
-inline std::int64_t in_ms(Clock::Duration time) {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(time).count();
-}
-
 }  // namespace tenure::tool

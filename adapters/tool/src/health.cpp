@@ -2,16 +2,18 @@
 // Serves and asks the HTTP pages of `tenure run --http`.
 #include "health.hpp"
 
-#include <sys/time.h>
 #include <unistd.h>
 
 #include <chrono>
-#include <csignal>
+#include <future>
+#include <iostream>
 #include <stdexcept>
 #include <system_error>
 #include <utility>
 
+#include <tenure/kit/leave_behind.hpp>
 #include <tenure/kit/logging.hpp>
+#include <tenure/kit/start_thread.hpp>
 
 #include "durations.hpp"
 #include "exit_code.hpp"
@@ -39,38 +41,20 @@ Health serve(LeaderManager& manager, const Candidate& self, const std::string& a
   throw Failed(misconfigured, e.what());
 }
 
-namespace {
-
-std::string too_late;
-
-void give_up(int) {
-  const auto told = ::write(STDERR_FILENO, too_late.data(), too_late.size());
-  ::_exit(told < 0 ? broken : unseen);
-}
-
-/// Ends this process, for a name's lookup cannot be ended, and httplib limits each read alone. REQUIRES: one thread.
-void give_up_after(Clock::Duration patience, std::string saying) {
-  too_late = std::move(saying);
-  std::signal(SIGALRM, give_up);
-  sigset_t alarm;
-  sigemptyset(&alarm);
-  sigaddset(&alarm, SIGALRM);
-  ::pthread_sigmask(SIG_UNBLOCK, &alarm, nullptr);  // a parent may have left it blocked
-  const auto us = std::chrono::ceil<std::chrono::microseconds>(patience).count();
-  const itimerval once{{}, {us / 1'000'000, us % 1'000'000}};
-  ::setitimer(ITIMER_REAL, &once, nullptr);
-}
-
-}  // namespace
-
 bool says_that_it_leads(const std::string& address, Clock::Duration patience) {
-  httplib::Client client("http://" + address);
-  if (!client.is_valid()) throw Failed(misconfigured, "--http: \"" + printable(address) + "\" is not HOST:PORT");
+  const auto client = std::make_shared<httplib::Client>("http://" + address);
+  if (!client->is_valid()) throw Failed(misconfigured, "--http: \"" + printable(address) + "\" is not HOST:PORT");
+  client->set_connection_timeout(2 * patience);  // The other limit comes first, so that one thing is said.
+  client->set_read_timeout(2 * patience);
+  std::packaged_task<httplib::Result()> ask([client] { return client->Get("/leader"); });
+  auto answered = ask.get_future();
+  leave_behind(start_thread("tenure-ask", std::move(ask)));
   const auto who = printable(address);
-  give_up_after(patience, "tenure: " + who + " does not answer within " + seconds(patience) + "\n");
-  client.set_connection_timeout(2 * patience);  // The other limit comes first, so that one thing is said.
-  client.set_read_timeout(2 * patience);
-  const auto answer = client.Get("/leader");
+  if (answered.wait_for(patience) == std::future_status::timeout) {
+    std::cerr << "tenure: " << who << " does not answer within " << seconds(patience) << std::endl;
+    ::_exit(unseen);  // A name's lookup cannot be ended, and httplib limits each read alone.
+  }
+  const auto answer = answered.get();
   if (!answer) throw Failed(unseen, who + " does not answer: " + httplib::to_string(answer.error()));
   if (answer->status != 200 && answer->status != 503)
     throw Failed(unseen, who + " answers " + std::to_string(answer->status) + ", and serves no election");

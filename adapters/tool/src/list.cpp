@@ -21,7 +21,10 @@ namespace {
 /// A lapsed lease, and one that was given back, ended some time after the record was written.
 Row row_of(const ListedElection& of) {
   const bool told = !std::holds_alternative<Unknown>(of.sight) && !leader_in(of.sight) && of.age.count() > 0;
-  return {of.election, of.sight, told ? "; last written " + tenths(of.age) + " ago" : "", {.age = of.age}};
+  return {of.election,
+          of.sight,
+          told ? "; last written " + seconds(of.age - of.age % std::chrono::milliseconds(100)) + " ago" : "",
+          {.age = of.age}};
 }
 
 /// One more than are asked for, if there are.

@@ -24,11 +24,6 @@
 namespace tenure::tool {
 namespace {
 
-int for_progress(int result) {
-  if (result < 0) throw std::system_error(errno, std::generic_category(), "no descriptor for the command's progress");
-  return result;
-}
-
 constexpr int at_a_time = 16;  ///< So that a command that never ends to tell does not keep us from all else.
 
 /// Whether one line of a message to a service manager is that the watchdog may rest.
@@ -74,31 +69,30 @@ bool with_address(const std::string& name, int socket, Call call) {
   return call(socket, reinterpret_cast<const sockaddr*>(&address), size) == 0;
 }
 
-/// A socket that sends there; -1 if there is none.
-int connected_to(const std::string& name) {
-  const int socket = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  if (socket < 0 || with_address(name, socket, ::connect)) return socket;
-  ::close(socket);
-  return -1;
+/// A socket that sends there, if there is one.
+Descriptor connected_to(const std::string& name) {
+  Descriptor out(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (out && !with_address(name, out.get(), ::connect)) out.reset();
+  return out;
 }
 
 }  // namespace
 
 Progress::Progress() {
-  int both[2];
-  for_progress(::pipe2(both, O_CLOEXEC));
-  read_ = both[0];
-  write_ = both[1];
-  for_progress(::fcntl(read_, F_SETFL, O_NONBLOCK));
-  auto directory = (std::filesystem::temp_directory_path() / "tenure-XXXXXX").string();
-  socket_ = for_progress(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  int both[2]{-1, -1};
+  const bool made = ::pipe2(both, O_CLOEXEC) == 0 && ::fcntl(both[0], F_SETFL, O_NONBLOCK) == 0;
+  read_ = Descriptor(both[0]);
+  write_ = Descriptor(both[1]);
+  if (made) socket_ = Descriptor(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   const int yes = 1;
-  for_progress(::setsockopt(socket_, SOL_SOCKET, SO_PASSCRED, &yes, sizeof yes));
+  if (!socket_ || ::setsockopt(socket_.get(), SOL_SOCKET, SO_PASSCRED, &yes, sizeof yes) != 0)
+    throw std::system_error(errno, std::generic_category(), "no descriptor for the command's progress");
+  auto directory = (std::filesystem::temp_directory_path() / "tenure-XXXXXX").string();
   // A name that is no file's could be flooded by anybody, and the command's own words would find no room.
   if (::mkdtemp(directory.data()) == nullptr)
     throw std::system_error(errno, std::generic_category(), "no directory for the command's progress in TMPDIR");
   name_ = directory + "/notify";
-  if (with_address(name_, socket_, ::bind)) return;
+  if (with_address(name_, socket_.get(), ::bind)) return;
   const std::system_error failed(errno, std::generic_category(), "no socket at " + name_);
   remove(name_);
   throw failed;
@@ -109,19 +103,13 @@ void Progress::remove(const std::string& socket) {
   ::rmdir(socket.substr(0, socket.rfind('/')).c_str());
 }
 
-Progress::~Progress() {
-  remove(name_);
-  for (const int descriptor : {read_, write_, socket_})
-    if (descriptor >= 0) ::close(descriptor);
-}
-
-void Progress::handed_on() { ::close(std::exchange(write_, -1)); }
+Progress::~Progress() { remove(name_); }
 
 bool Progress::told() const {
   bool out = false;
   char text[4096];
-  for (int i = 0; i<at_a_time&& ::read(read_, text, sizeof text)> 0; ++i) out = true;
-  for (int i = 0; i < at_a_time && read_message(socket_, out); ++i) {
+  for (int i = 0; i<at_a_time&& ::read(read_.get(), text, sizeof text)> 0; ++i) out = true;
+  for (int i = 0; i < at_a_time && read_message(socket_.get(), out); ++i) {
   }
   return out;
 }
@@ -133,12 +121,8 @@ ServiceManager::ServiceManager() : socket_(connected_to(taken("NOTIFY_SOCKET")))
     beat_ = std::chrono::microseconds(*limit / 2);
 }
 
-ServiceManager::~ServiceManager() {
-  if (listens()) ::close(socket_);
-}
-
 void ServiceManager::tell(std::string_view assignment) const {
-  if (listens()) ::send(socket_, assignment.data(), assignment.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  if (listens()) ::send(socket_.get(), assignment.data(), assignment.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 void ServiceManager::status(std::string_view text) {

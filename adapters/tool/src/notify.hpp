@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include <tenure/clock.hpp>
+#include <tenure/kit/descriptor.hpp>
 
 namespace tenure::tool {
 
@@ -18,18 +19,18 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  int writes() const { return write_; }                ///< The command's end of a pipe.
+  int writes() const { return write_.get(); }          ///< The command's end of a pipe.
   const std::string& socket() const { return name_; }  ///< For its NOTIFY_SOCKET: our user's and root's alone.
   static void remove(const std::string& socket);       ///< Its directory, too.
-  void handed_on();                                    ///< The supervisor has its copy of writes(); ours is closed.
+  void handed_on() { write_.reset(); }                 ///< The supervisor has its copy of writes(); ours is closed.
 
-  int reads() const { return read_; }  ///< Both are readable if told() has something.
-  int hears() const { return socket_; }
+  int reads() const { return read_.get(); }  ///< Both are readable if told() has something.
+  int hears() const { return socket_.get(); }
   /// Whether it has told anything since the last call.
   bool told() const;
 
  private:
-  int read_{-1}, write_{-1}, socket_{-1};
+  Descriptor read_, write_, socket_;
   std::string name_;
 };
 
@@ -40,11 +41,8 @@ class ServiceManager {
   /// Takes NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID out of the environment: they are for us, and not for what we
   /// run. REQUIRES: no other thread runs.
   ServiceManager();
-  ~ServiceManager();
-  ServiceManager(const ServiceManager&) = delete;
-  ServiceManager& operator=(const ServiceManager&) = delete;
 
-  bool listens() const { return socket_ >= 0; }
+  bool listens() const { return bool(socket_); }
 
   /// For instance "READY=1". Whatever it cannot take at once is dropped.
   void tell(std::string_view assignment) const;
@@ -54,7 +52,7 @@ class ServiceManager {
   std::optional<Clock::Duration> beat() const { return beat_; }
 
  private:
-  int socket_{-1};
+  Descriptor socket_;
   std::optional<Clock::Duration> beat_;
   std::string status_;
 };

@@ -73,8 +73,8 @@ std::string directory_of(const std::string& group) {
   return {};
 }
 
-int open_in(const std::string& path, const char* file) {
-  return ::open((path + "/" + file).c_str(), O_WRONLY | O_CLOEXEC);
+Descriptor open_in(const std::string& path, const char* file) {
+  return Descriptor(::open((path + "/" + file).c_str(), O_WRONLY | O_CLOEXEC));
 }
 
 }  // namespace
@@ -113,22 +113,20 @@ ControlGroup::ControlGroup() {
   }
   enter_ = open_in(path_, "cgroup.procs");
   kill_ = open_in(path_, "cgroup.kill");
-  if (enter_ >= 0 && kill_ >= 0) return;
-  for (int* descriptor : {&enter_, &kill_}) {
-    if (*descriptor >= 0) ::close(*descriptor);
-    *descriptor = -1;
-  }
+  if (enter_ && kill_) return;
+  enter_.reset();
+  kill_.reset();
   remove();
   path_.clear();
 }
 
 void ControlGroup::enter() const {
   // If it may not, the supervisor finds it all the same, as where there is no group.
-  if (enter_ >= 0 && ::write(enter_, "0", 1) < 0) return;
+  if (enter_ && ::write(enter_.get(), "0", 1) < 0) return;
 }
 
 void ControlGroup::kill() const {
-  if (kill_ >= 0 && ::write(kill_, "1", 1) < 0) return;  // the group has been removed
+  if (kill_ && ::write(kill_.get(), "1", 1) < 0) return;  // the group has been removed
 }
 
 void ControlGroup::remove() const {

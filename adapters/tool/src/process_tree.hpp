@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include <tenure/kit/descriptor.hpp>
+
 namespace tenure::tool {
 
 /// Orphans below this process become its children.
@@ -25,10 +27,8 @@ pid_t signal_descendants(pid_t top, int signal);
 class ControlGroup {
  public:
   ControlGroup();
-  ControlGroup(const ControlGroup&) = delete;
-  ControlGroup& operator=(const ControlGroup&) = delete;
 
-  bool there() const { return kill_ >= 0; }
+  bool there() const { return bool(kill_); }
   const std::string& path() const { return path_; }
   void enter() const;   ///< This process, and what it forks from now on.
   void kill() const;    ///< Whatever is in it.
@@ -36,7 +36,7 @@ class ControlGroup {
 
  private:
   std::string path_;
-  int enter_{-1}, kill_{-1};
+  Descriptor enter_, kill_;
 };
 
 }  // namespace tenure::tool

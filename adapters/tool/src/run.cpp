@@ -37,20 +37,11 @@ void fill_closed_streams() {
 /// was killed passes on once the supervisor has ended the command.
 void add_witness(Place& place, const Supervisor& supervisor) { place.witness = std::to_string(supervisor.witness()); }
 
-/// An option that would do nothing without another one is a mistake.
-void require(const char* option, bool given, const char* other, bool other_given) {
-  if (given && !other_given) throw Failed(usage, std::string(option) + " needs " + other);
-}
-
 Log log_of(const std::string& wanted) {
   return wanted == "json" ? json_log() : stderr_log(wanted == "info" ? Level::info : Level::warning);
 }
 
 RunOptions options_of(const Wanted& wanted) {
-  require("--progress-fd", wanted.command.progress_as >= 0, "--stall-after", !wanted.stall_after.empty());
-  require("--stall-pause", !wanted.stall_pause.empty(), "--stall-after", !wanted.stall_after.empty());
-  require("--http-host", !wanted.http_hosts.empty(), "--http", !wanted.http.empty());
-  require("--step-down-token-file", !wanted.step_down_token_file.empty(), "--http", !wanted.http.empty());
   RunOptions options{.once = wanted.once,
                      .kill_on_loss = wanted.on_lost == "kill",
                      .http = wanted.http,
@@ -122,23 +113,28 @@ void add_run(CLI::App& tool, Run& run) {
          "How the command ends with the lease: SIGTERM first, or SIGKILL alone");
   text("--grace", wanted->grace, "DUR",
        "How long it may take to end after SIGTERM, 10s if missing; less if the lease leaves less");
-  text("--stall-after", wanted->stall_after, "DUR",
-       "End the command if it tells of no progress for so long: by WATCHDOG=1 as in sd_notify(3), or by --progress-fd");
-  text("--stall-pause", wanted->stall_pause, "DUR",
-       "How long we do not campaign after that, 1m if missing; at most 1h");
+  auto* const stall_after = text(
+      "--stall-after", wanted->stall_after, "DUR",
+      "End the command if it tells of no progress for so long: by WATCHDOG=1 as in sd_notify(3), or by --progress-fd");
+  text("--stall-pause", wanted->stall_pause, "DUR", "How long we do not campaign after that, 1m if missing; at most 1h")
+      ->needs(stall_after);
   command
       .add_option("--progress-fd", wanted->command.progress_as,
-                  "The descriptor that the command finds open, where each byte tells of progress; needs --stall-after")
+                  "The descriptor that the command finds open, where each byte tells of progress")
       ->check(CLI::Range(3, 1023).description(""))
-      ->type_name("FD");
-  text("--http", wanted->http, "HOST:PORT", "Tell of ourselves there: /leader, /healthz, /metrics and more; no TLS");
+      ->type_name("FD")
+      ->needs(stall_after);
+  auto* const http = text("--http", wanted->http, "HOST:PORT",
+                          "Tell of ourselves there: /leader, /healthz, /metrics and more; no TLS");
   command
       .add_option("--http-host", wanted->http_hosts,
                   "A name by which others ask there; localhost, our own name and numbers will do without")
       ->type_name("NAME")
-      ->allow_extra_args(false);
+      ->allow_extra_args(false)
+      ->needs(http);
   text("--step-down-token-file", wanted->step_down_token_file, "FILE",
-       "A file with the bearer token of POST /step-down; without it nobody may");
+       "A file with the bearer token of POST /step-down; without it nobody may")
+      ->needs(http);
   choice(
       "--log", wanted->log, "warning|info|json",
       "What we say on stderr, info if missing: warnings alone; or also for whom we wait, that we lead and why it ends; "

@@ -31,7 +31,7 @@ std::string as_json(const Sight& sight, const std::string& election, const About
   out["election"] = election;
   out["unix_ms"] = boot_clock().unix_ms();
   dialect::add(out, sight);
-  if (about.age) out["age_ms"] = in_ms(*about.age);
+  if (about.age) out["age_ms"] = dialect::ms(*about.age);
   if (about.renewed) out["renewed"] = *about.renewed;
   return dialect::text(out);
 }

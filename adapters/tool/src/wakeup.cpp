@@ -15,16 +15,14 @@
 namespace tenure::tool {
 namespace {
 
-int made(int descriptor) {
-  if (descriptor < 0) throw std::system_error(errno, std::generic_category(), "no descriptor to wait by");
-  return descriptor;
-}
+constexpr const char* no_descriptor = "no descriptor to wait by";
 
 void add(int all, int descriptor) {
   epoll_event event{};
   event.events = EPOLLIN;
   event.data.fd = descriptor;
-  made(::epoll_ctl(all, EPOLL_CTL_ADD, descriptor, &event));
+  if (::epoll_ctl(all, EPOLL_CTL_ADD, descriptor, &event) != 0)
+    throw std::system_error(errno, std::generic_category(), no_descriptor);
 }
 
 }  // namespace
@@ -35,30 +33,24 @@ bool is_ignored(int signal) {
 }
 
 Wakeup::Wakeup(const std::vector<int>& descriptors, std::initializer_list<int> signals)
-    : waker_(boot_clock().make_waker()) {
+    : waker_(boot_clock().make_waker()), all_(::epoll_create1(EPOLL_CLOEXEC), no_descriptor) {
   sigset_t set;
   sigemptyset(&set);
   for (const int signal : signals)
     if (!is_ignored(signal)) sigaddset(&set, signal);
-  all_ = made(::epoll_create1(EPOLL_CLOEXEC));
-  signals_ = made(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
-  add(all_, signals_);
-  for (const int descriptor : descriptors) add(all_, descriptor);
+  signals_ = Descriptor(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK), no_descriptor);
+  add(all_.get(), signals_.get());
+  for (const int descriptor : descriptors) add(all_.get(), descriptor);
 }
 
-Wakeup::~Wakeup() {
-  ::close(signals_);
-  ::close(all_);
-}
-
-void Wakeup::sleep_until(Clock::Time until) { wait_ready(*waker_, {boot_clock(), until, {}}, all_, POLLIN); }
+void Wakeup::sleep_until(Clock::Time until) { wait_ready(*waker_, {boot_clock(), until, {}}, all_.get(), POLLIN); }
 
 std::optional<int> Wakeup::signal() const {
   signalfd_siginfo info{};
-  if (::read(signals_, &info, sizeof info) != static_cast<ssize_t>(sizeof info)) return std::nullopt;
+  if (::read(signals_.get(), &info, sizeof info) != static_cast<ssize_t>(sizeof info)) return std::nullopt;
   return static_cast<int>(info.ssi_signo);
 }
 
-void Wakeup::forget(int descriptor) const { ::epoll_ctl(all_, EPOLL_CTL_DEL, descriptor, nullptr); }
+void Wakeup::forget(int descriptor) const { ::epoll_ctl(all_.get(), EPOLL_CTL_DEL, descriptor, nullptr); }
 
 }  // namespace tenure::tool

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <tenure/clock.hpp>
+#include <tenure/kit/descriptor.hpp>
 
 namespace tenure::tool {
 
@@ -20,9 +21,6 @@ class Wakeup {
   /// A signal that is_ignored() never comes. REQUIRES: every thread of the process blocks the signals. Throws
   /// std::system_error.
   Wakeup(const std::vector<int>& descriptors, std::initializer_list<int> signals);
-  ~Wakeup();
-  Wakeup(const Wakeup&) = delete;
-  Wakeup& operator=(const Wakeup&) = delete;
 
   void sleep_until(Clock::Time until);
   void wake() noexcept { waker_->wake(); }  ///< Any thread.
@@ -31,7 +29,7 @@ class Wakeup {
 
  private:
   std::unique_ptr<Waker> waker_;
-  int all_, signals_;
+  Descriptor all_, signals_;
 };
 
 }  // namespace tenure::tool

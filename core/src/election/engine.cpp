@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <future>
 #include <stdexcept>
 #include <utility>
 
 #include <tenure/kit/leave_behind.hpp>
 #include <tenure/kit/logging.hpp>
-
-#include "kit/start_together.hpp"
+#include <tenure/kit/start_thread.hpp>
 
 namespace tenure {
 namespace {
@@ -48,23 +48,29 @@ void Engine::start() {
   clock_wakes_->wake();
 }
 
+/// All of them or none: each waits at a gate until the last one is there.
 void Engine::start_threads() {
-  const auto running = [self = shared_from_this()](auto loop) {
-    return [self, loop] {
+  std::promise<bool> gate;
+  const auto started = [this, complete = gate.get_future().share()](const char* name, auto loop) {
+    return start_thread(name, [self = shared_from_this(), complete, loop] {
+      if (!complete.get()) return;
       engine_here = self.get();
       loop(*self);
-    };
+    });
   };
-  std::vector<std::pair<const char*, std::function<void()>>> bodies;
-  for (std::size_t i = 0; i <= static_cast<std::size_t>(most_hooks()); ++i)
-    bodies.emplace_back("tenure-work", running([i](Engine& engine) { engine.work_loop(engine.workers_[i]); }));
-  bodies.emplace_back("tenure-clock", running([](Engine& engine) { engine.clock_loop(); }));
-  workers_.reserve(bodies.size());  // Nothing may throw once they are there.
-  start_together(bodies, [this](std::vector<std::thread> threads) {
-    clock_thread_ = std::move(threads.back());
-    threads.pop_back();
-    for (auto& worker : threads) workers_.push_back(std::move(worker));
-  });
+  const auto workers = static_cast<std::size_t>(most_hooks()) + 1;
+  workers_.reserve(workers);  // Nothing may throw once all are there.
+  try {
+    for (std::size_t i = 0; i < workers; ++i)
+      workers_.push_back(started("tenure-work", [i](Engine& engine) { engine.work_loop(engine.workers_[i]); }));
+    clock_thread_ = started("tenure-clock", [](Engine& engine) { engine.clock_loop(); });
+  } catch (...) {
+    gate.set_value(false);
+    for (auto& worker : workers_) worker.join();
+    workers_.clear();
+    throw;
+  }
+  gate.set_value(true);
 }
 
 /// Allocates no descriptor and no thread.
@@ -200,7 +206,7 @@ void Engine::begin(const std::string& election, Token token, SharedHooks hooks) 
 void Engine::end(Ousting ousting) {
   const auto signals = signals_.at(ousting.election);
   connect(ousting, signals, clock_);
-  tally_.ousted(ousting.reason);
+  tally_.count([&](Metrics& all) { ++all.ousted[ousting.reason]; });
   log(*signals->hooks,
       "ousting: " + std::string(to_string(ousting.reason)) + (ousting.detail.empty() ? "" : ", ") + ousting.detail,
       ousting.election, ousting.token);
@@ -213,6 +219,11 @@ void Engine::overran(const std::string& election) const {
   if (!signals(election).hooks->abort_on_overrun) return;
   std::fputs("tenure: ousting() had not returned when its time was up; ending the process, as asked\n", stderr);
   std::abort();
+}
+
+/// Whoever sees a tenure sees it counted.
+void Engine::count_elected() {
+  tally_.count([](Metrics& all) { ++all.elected; });
 }
 
 void Engine::quit(bool store_wedged) {
@@ -274,7 +285,12 @@ void Engine::put_question(std::thread& self) {
 /// over, it is there.
 void Engine::count(const char* verb, Clock::Time began, std::optional<Fault> fault) {
   const Lock lock(mutex_);
-  if (!ended_) tally_.call_returned(verb, clock_.now() - began, fault);
+  if (ended_) return;
+  tally_.count([&, took = clock_.now() - began](Metrics& all) {
+    auto& calls = all.calls[verb];
+    calls.durations.add(took);
+    if (fault) ++calls.errors[*fault];
+  });
 }
 
 /// The end waits for a call into the user's code. A call into the store it may leave behind.
@@ -296,7 +312,7 @@ bool Engine::user_agrees() {
 /// Behind another hook an error may wait for hours, because elected() may lead. Then stderr tells it too.
 void Engine::report(Error error, const SharedHooks& hooks, const std::string& election) {
   if (ended_) return;  // By a call that was left behind: no hook is called any more.
-  tally_.error(error.fault);
+  tally_.count([&](Metrics& all) { ++all.errors[error.fault]; });
   const std::string message = std::string(to_string(error.fault)) + ": " + error.message;
   QueueKey key{form_.errors_apart && hooks == hooks_ ? std::string() : election, form_.errors_apart};
   const bool told_at_once = hooks->error && queue_hook(std::move(key), {hooks, std::move(error)});
@@ -373,7 +389,7 @@ void Engine::timed(const char* which, const HookCall& of, const std::string& ele
                    const std::function<void()>& call) {
   const auto began = clock_.now();
   guarded(which, of.hooks, election, call);
-  tally_.hook_returned(which, clock_.now() - began);
+  tally_.count([&, took = clock_.now() - began](Metrics& all) { all.hooks[which].add(took); });
 }
 
 void Engine::guarded(const char* which, const SharedHooks& hooks, const std::string& election,

@@ -101,6 +101,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void end(Ousting ousting);
   Signals& signals(const std::string& election) const { return *signals_.at(election); }
   void overran(const std::string& election) const;
+  void count_elected();
   void quit(bool store_wedged);
   void report(Error error, const SharedHooks& hooks, const std::string& election);
 

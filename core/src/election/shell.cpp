@@ -63,7 +63,7 @@ void LeaderManager::Shell::carry_out(Effect& any) {
     }
     void operator()(effect::Interrupt&) { s.interrupt(); }
     void operator()(effect::Publish& e) {
-      if (std::exchange(s.published_, e.token) != e.token) s.tally_.elected();  // Who sees the tenure sees it counted.
+      if (std::exchange(s.published_, e.token) != e.token) s.count_elected();
       s.validity->publish(e.token, e.deadline);
     }
     void operator()(effect::Unlead&) { s.validity->withdraw(); }

@@ -35,33 +35,6 @@ Tally::Tally(std::string election, const Timing& timing, const std::vector<std::
   for (const auto* hook : {"elected", "ousting"}) counted_.hooks[hook];
 }
 
-void Tally::elected() {
-  const std::lock_guard lock(mutex_);
-  ++counted_.elected;
-}
-
-void Tally::ousted(Reason reason) {
-  const std::lock_guard lock(mutex_);
-  ++counted_.ousted[reason];
-}
-
-void Tally::error(Fault fault) {
-  const std::lock_guard lock(mutex_);
-  ++counted_.errors[fault];
-}
-
-void Tally::hook_returned(const std::string& hook, Clock::Duration took) {
-  const std::lock_guard lock(mutex_);
-  counted_.hooks[hook].add(took);
-}
-
-void Tally::call_returned(const std::string& verb, Clock::Duration took, std::optional<Fault> fault) {
-  const std::lock_guard lock(mutex_);
-  auto& calls = counted_.calls[verb];
-  calls.durations.add(took);
-  if (fault) ++calls.errors[*fault];
-}
-
 void Tally::granted(Clock::Time asked) {
   const std::lock_guard lock(mutex_);
   granted_ = asked;

@@ -21,11 +21,12 @@ class Tally {
   /// What is counted here is shown from the first moment on, with zeros.
   Tally(std::string election, const Timing& timing, const std::vector<std::string>& verbs);
 
-  void elected();
-  void ousted(Reason reason);
-  void error(Fault fault);
-  void hook_returned(const std::string& hook, Clock::Duration took);
-  void call_returned(const std::string& verb, Clock::Duration took, std::optional<Fault> fault);
+  /// `change` has what is counted so far.
+  template <class Change>
+  void count(Change change) {
+    const std::lock_guard lock(mutex_);
+    change(counted_);
+  }
   void granted(Clock::Time asked);
 
   /// `remaining`: of the lease that stands, or zero.

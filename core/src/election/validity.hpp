@@ -22,7 +22,7 @@ class Validity {
     explicit operator bool() const noexcept { return remaining > Clock::Duration::zero(); }
   };
 
-  Validity() = default;
+  explicit Validity(Clock& clock) : clock_(clock) {}
   virtual ~Validity() = default;
   Validity(const Validity&) = delete;
   Validity& operator=(const Validity&) = delete;
@@ -30,7 +30,15 @@ class Validity {
   virtual Now now() const noexcept = 0;
   virtual bool exclusive() const noexcept { return true; }
   virtual std::optional<Incumbent> incumbent() const = 0;
-  virtual void progressed() const noexcept {}  ///< The user's work goes on.
+
+  void progressed() const noexcept { progressed_at_ = clock_.now().time_since_epoch().count(); }  ///< The user's work.
+  Clock::Time progressed_at() const noexcept { return Clock::Time(Clock::Duration(progressed_at_.load())); }
+
+ protected:
+  Clock& clock_;
+
+ private:
+  mutable std::atomic<Clock::rep> progressed_at_{0};
 };
 
 /// Whose lease stands, and until when. It has one writer and any number of readers, and no lock. A reader takes the
@@ -78,7 +86,7 @@ class LeasePage {
 /// The Validity of a single election. Only the thread that decides writes it.
 class OwnValidity final : public Validity {
  public:
-  explicit OwnValidity(Clock& clock) : clock_(clock) {}
+  using Validity::Validity;
 
   void publish(Token token, Clock::Time deadline) noexcept;
   void withdraw() noexcept;
@@ -86,16 +94,12 @@ class OwnValidity final : public Validity {
 
   Now now() const noexcept override;
   std::optional<Incumbent> incumbent() const override;
-  void progressed() const noexcept override { progressed_at_ = clock_.now().time_since_epoch().count(); }
 
-  Clock::Time progressed_at() const noexcept { return Clock::Time(Clock::Duration(progressed_at_.load())); }
   Clock::Time deadline() const noexcept { return Clock::Time(Clock::Duration(page_.view().deadline)); }
   bool forked() const noexcept { return page_.forked(); }
 
  private:
-  Clock& clock_;
   LeasePage page_;
-  mutable std::atomic<Clock::rep> progressed_at_{0};
   mutable std::mutex mutex_;
   std::optional<Incumbent> incumbent_;
   Clock::Time incumbent_until_{};

@@ -27,6 +27,7 @@
 #include "election/tenure.hpp"
 #include "group/rivals.hpp"
 #include "group/spread.hpp"
+#include "kit/random.hpp"
 #include "kit/repeats.hpp"
 
 namespace tenure {
@@ -301,9 +302,7 @@ class GroupCandidacy {
   /// needs nobody to see it.
   Duration others_look() const { return allotted_ ? timing_.retry : timing_.renew + timing_.retry; }
   Duration longest() const { return std::max(timing_.term, rivals_.longest()); }
-  Duration jittered(Duration d) {
-    return d - Duration(static_cast<Clock::rep>(draw_() % std::uint64_t(d.count() / 2 + 1)));
-  }
+  Duration jittered(Duration d) { return tenure::jittered(d, draw_()); }
   void trouble(Time now, Error error);
   void report(Time now, Error error, const std::string& election = {});
   /// For what looks at every election. No fact does that for one change.

@@ -113,8 +113,11 @@ bool Elections::Shell::hand_over(const std::string& election, const std::string&
 }
 
 std::shared_ptr<GroupValidity> Elections::Shell::make_validity(const std::string& election) {
-  const auto self = std::static_pointer_cast<Shell>(shared_from_this());
-  return std::make_shared<GroupValidity>(page_, clock_, self, election, mode);
+  const auto who = [self = weak_from_this(), election] {
+    const auto shell = std::static_pointer_cast<Shell>(self.lock());
+    return shell ? shell->incumbent(election) : std::nullopt;
+  };
+  return std::make_shared<GroupValidity>(page_, clock_, who, mode);
 }
 
 std::shared_ptr<GroupValidity> Elections::Shell::validity(const std::string& election) {
@@ -174,7 +177,7 @@ void Elections::Shell::carry_out(Effect& any) {
     }
     void operator()(group_effect::Withdraw&) { s.page_->write(0, 0); }
     void operator()(group_effect::Lead& e) {
-      s.tally_.elected();  // Who sees the tenure sees it counted.
+      s.count_elected();
       s.slots_.hold(e.election)->lead(e.token, e.session);
     }
     void operator()(group_effect::Cap& e) { s.slots_.get(e.election)->cap(e.at); }

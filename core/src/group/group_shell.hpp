@@ -20,7 +20,7 @@ namespace tenure {
 /// Throws std::invalid_argument for hooks that a group of elections does not offer, and for stall times that cannot be.
 void check_hooks(const Hooks& hooks);
 
-class TENURE_NO_EXPORT Elections::Shell final : public EngineOf<GroupCandidacy>, public Incumbents {
+class TENURE_NO_EXPORT Elections::Shell final : public EngineOf<GroupCandidacy> {
  public:
   Shell(Exclusive exclusive, std::shared_ptr<GroupStore> store, Candidate candidate, const Timing& timing,
         const Hooks& hooks, const Spread& spread, int hook_threads, Clock& clock);
@@ -32,7 +32,7 @@ class TENURE_NO_EXPORT Elections::Shell final : public EngineOf<GroupCandidacy>,
   bool leads(std::string_view election) const noexcept { return static_cast<bool>(slots_.now(election)); }
   std::shared_ptr<GroupValidity> validity(const std::string& election);
   std::vector<std::pair<std::string, Token>> led() const;
-  std::optional<Incumbent> incumbent(const std::string& election) override;
+  std::optional<Incumbent> incumbent(const std::string& election);
   std::vector<std::string> unled();
   GroupMetrics metrics() const;
   std::size_t kept() const;  ///< Entries of our maps, for the tests. REQUIRES: no thread runs.

@@ -12,19 +12,15 @@
 namespace tenure {
 namespace {
 
+/// A store locks in the order of the names, so that two commits never wait for each other.
 template <class Change>
-std::vector<std::string> names_of(const std::vector<Change>& changes) {
-  std::vector<std::string> names;
-  names.reserve(changes.size());
-  for (const auto& change : changes) names.push_back(change.election);
-  return names;
-}
-
-/// A store locks in this order, so that two commits never wait for each other.
-void check_sorted(const std::vector<std::string>& names) {
-  const auto wrong = std::adjacent_find(names.begin(), names.end(), std::greater_equal<>());
-  if (wrong != names.end())
-    throw std::invalid_argument("\"" + printable(wrong[1], 40) + "\" stands after \"" + printable(wrong[0], 40) +
+void check_names(const std::vector<Change>& changes) {
+  for (const auto& change : changes) check_election(change.election);
+  const auto after = [](const Change& a, const Change& b) { return a.election >= b.election; };
+  const auto wrong = std::adjacent_find(changes.begin(), changes.end(), after);
+  if (wrong != changes.end())
+    throw std::invalid_argument("\"" + printable(wrong[1].election, 40) + "\" stands after \"" +
+                                printable(wrong[0].election, 40) +
                                 "\"; claims and releases are sorted by name, and have each name once");
 }
 
@@ -32,16 +28,12 @@ void check_commit(const Commit& commit) {
   if (const auto changes = commit.claims.size() + commit.releases.size(); changes > max_changes)
     throw std::invalid_argument("it has " + std::to_string(changes) + " changes; at most " +
                                 std::to_string(max_changes) + " are allowed");
-  const auto claims = names_of(commit.claims), releases = names_of(commit.releases);
-  check_sorted(claims);
-  check_sorted(releases);
-  std::vector<std::string> both;
-  std::set_intersection(claims.begin(), claims.end(), releases.begin(), releases.end(), std::back_inserter(both));
-  if (!both.empty())
-    throw std::invalid_argument("\"" + printable(both.front(), 40) +
-                                "\" is claimed and released; one of both is allowed");
-  for (const auto& names : {claims, releases})
-    for (const auto& name : names) check_election(name);
+  check_names(commit.claims);
+  check_names(commit.releases);
+  for (const auto& claim : commit.claims)
+    if (std::ranges::binary_search(commit.releases, claim.election, {}, &Release::election))
+      throw std::invalid_argument("\"" + printable(claim.election, 40) +
+                                  "\" is claimed and released; one of both is allowed");
 }
 
 }  // namespace

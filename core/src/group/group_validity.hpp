@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a Leadership of one election of a group reads.
 #pragma once
+#include <functional>
 #include <memory>
 #include <optional>
-#include <string>
 #include <utility>
 
 #include <tenure/exclusive.hpp>
@@ -13,15 +13,6 @@
 
 namespace tenure {
 
-/// Who knows the leader of each election of a group. Any thread may ask.
-class Incumbents {
- public:
-  virtual std::optional<Incumbent> incumbent(const std::string& election) = 0;
-
- protected:
-  ~Incumbents() = default;
-};
-
 /// Of one election of a group: led while the session that leads it is the one whose lease stands in the page. So a
 /// session's end is one write, however many elections it leads.
 ///
@@ -30,10 +21,12 @@ class Incumbents {
 /// force when the clock was read.
 class GroupValidity final : public Validity {
  public:
-  /// Once `who` is gone, nobody is known to lead.
-  GroupValidity(std::shared_ptr<const LeasePage> page, Clock& clock, std::weak_ptr<Incumbents> who,
-                std::string election, Exclusive mode = Exclusive::yes)
-      : clock_(clock), page_(std::move(page)), who_(std::move(who)), election_(std::move(election)), mode_(mode) {}
+  using Incumbents = std::function<std::optional<Incumbent>()>;
+
+  /// `who`: what incumbent() says. Any thread calls it.
+  GroupValidity(std::shared_ptr<const LeasePage> page, Clock& clock, Incumbents who = {},
+                Exclusive mode = Exclusive::yes)
+      : Validity(clock), page_(std::move(page)), who_(std::move(who)), mode_(mode) {}
 
   // For the writer: one thread at a time, the decider.
   void lead(Token token, SessionId session) noexcept {
@@ -61,22 +54,14 @@ class GroupValidity final : public Validity {
   }
 
   bool exclusive() const noexcept override { return mode_ == Exclusive::yes; }
-  void progressed() const noexcept override { progressed_at_ = clock_.now().time_since_epoch().count(); }
-  Clock::Time progressed_at() const noexcept { return Clock::Time(Clock::Duration(progressed_at_.load())); }
-  std::optional<Incumbent> incumbent() const override {
-    const auto who = who_.lock();
-    return who ? who->incumbent(election_) : std::nullopt;
-  }
+  std::optional<Incumbent> incumbent() const override { return who_ ? who_() : std::nullopt; }
 
  private:
-  Clock& clock_;
   const std::shared_ptr<const LeasePage> page_;
-  const std::weak_ptr<Incumbents> who_;
-  const std::string election_;
+  const Incumbents who_;
   const Exclusive mode_;
   std::atomic<std::uint64_t> session_{0}, token_{0};
   std::atomic<Clock::rep> cap_{0};
-  mutable std::atomic<Clock::rep> progressed_at_{0};
 };
 
 }  // namespace tenure

@@ -5,16 +5,6 @@
 #include <algorithm>
 
 namespace tenure {
-namespace {
-
-/// How long ago it was written, by the store's clock. `longest` if that cannot be right.
-Clock::Duration age(const Record& record, std::int64_t now_ms, Clock::Duration longest) {
-  const auto ms = static_cast<double>(now_ms) - static_cast<double>(record.written_ms);
-  if (ms < 0 || ms > static_cast<double>(longest / std::chrono::milliseconds(1))) return longest;
-  return std::chrono::milliseconds(static_cast<std::int64_t>(ms));
-}
-
-}  // namespace
 
 Rivals::News Rivals::saw(const Look& look, std::optional<SessionId> own, Duration own_term, Time at) {
   auto news = News::none;
@@ -37,7 +27,8 @@ Rivals::News Rivals::saw(const Look& look, std::optional<SessionId> own, Duratio
     }
     absent_since_.erase(id);
     if (added || rival.session.record.beat != record.beat) {
-      rival.bound.saw(record.who, record.asked, at, age(record, look.now_ms, longest), longest, rate_);
+      rival.bound.saw(record.who, record.asked, at, age(record, look.now_ms, longest).value_or(longest), longest,
+                      rate_);
       rival.lease_end = rival.bound.end(longest);
       rival.heard = at;
     }

@@ -7,15 +7,12 @@
 
 #include <tenure/kit/text.hpp>
 
+#include "kit/random.hpp"
+
 namespace tenure {
 namespace {
 
-std::uint64_t mixed(std::uint64_t z) {  // splitmix64
-  z += 0x9e3779b97f4a7c15;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-  return z ^ (z >> 31);
-}
+std::uint64_t mixed(std::uint64_t z) { return next_random(z); }
 
 /// The same for everybody, and a different order of sessions for every election.
 std::uint64_t score(std::uint64_t name, SessionId session) { return mixed(name ^ mixed(session.value)); }

@@ -57,6 +57,7 @@
 #include <exception>
 #include <stdexcept>
 #include <system_error>
+#include <tenure/kit/descriptor.hpp>
 #include <tenure/kit/jitter.hpp>
 #include <tenure/kit/leave_behind.hpp>
 #include <tenure/kit/poll_all.hpp>
@@ -98,25 +99,20 @@ struct CallThreadState {
   CallThreadState(std::shared_ptr<CallThread::Connection> made, Duration first)
       : connection(std::move(made)), first_patience(first) {
     if (!connection) throw std::invalid_argument("CallThread: the connection is missing");
-    if (end_event < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
-  }
-  ~CallThreadState() {
-    forget_socket();
-    if (end_event >= 0) ::close(end_event);
   }
 
   const std::shared_ptr<CallThread::Connection> connection;
   const Duration first_patience;
   Mutex mutex;
   const std::unique_ptr<Waker> thread{boot_clock().make_waker()};
-  const int end_event{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+  const Descriptor end_event{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "eventfd"};
   std::shared_ptr<Request> asked TENURE_GUARDED_BY(mutex){};  ///< It is not begun.
   Waker* caller TENURE_GUARDED_BY(mutex){};                   ///< Who waits, in await().
   Doing doing TENURE_GUARDED_BY(mutex){};
   bool ended TENURE_GUARDED_BY(mutex){};    ///< The body that runs is to return.
   bool waiting TENURE_GUARDED_BY(mutex){};  ///< In Socket::wait().
   bool quit TENURE_GUARDED_BY(mutex){}, gone TENURE_GUARDED_BY(mutex){};
-  int socket TENURE_GUARDED_BY(mutex){-1};  ///< Ours to close.
+  Descriptor socket TENURE_GUARDED_BY(mutex);
 
   // These are about the connection that is being made, or was last.
   std::string with TENURE_GUARDED_BY(mutex), step_is TENURE_GUARDED_BY(mutex);
@@ -132,33 +128,28 @@ struct CallThreadState {
   // ---- for what runs on the thread ----
 
   bool step(std::string whom, std::string what, int descriptor) {
-    const int copy = descriptor < 0 ? -1 : ::fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
+    Descriptor copy(descriptor < 0 ? -1 : ::fcntl(descriptor, F_DUPFD_CLOEXEC, 0));
     const Lock lock(mutex);
     end_step();
     with = std::move(whom);
     step_is = std::move(what);
     step_began = boot_clock().now();
-    forget_socket();
-    socket = copy;
+    socket = std::move(copy);
     cut_short = false;
-    out_of_descriptors = copy < 0 && descriptor >= 0;
+    out_of_descriptors = !socket && descriptor >= 0;
     if (caller) caller->wake();  // It must watch the new step's time.
     return !quit && !out_of_descriptors;
   }
 
   void end_step() TENURE_HOLDS(mutex) { ran_out = ran_out || boot_clock().now() - step_began >= patience; }
 
-  void forget_socket() TENURE_HOLDS(mutex) {
-    if (socket >= 0) ::close(std::exchange(socket, -1));
-  }
-
   bool wait_ready_for(short events) {
     const Lock lock(mutex);
     if (ended) return false;
     waiting = true;
-    const int watched = socket;
+    const int watched = socket.get();
     mutex.unlock();
-    poll_all({{end_event, POLLIN, 0}, {watched, events, 0}});
+    poll_all({{end_event.get(), POLLIN, 0}, {watched, events, 0}});
     mutex.lock();
     waiting = false;
     return !ended;
@@ -204,7 +195,7 @@ struct CallThreadState {
   }
 
   bool connect() TENURE_HOLDS(mutex) {
-    forget_socket();
+    socket.reset();
     doing = Doing::pausing;
     while (asked && !quit && boot_clock().now() < not_before) sleep(not_before);
     if (!asked || quit) return false;
@@ -217,7 +208,7 @@ struct CallThreadState {
     mutex.lock();
     end_step();
     if (error) {
-      forget_socket();
+      socket.reset();
       failed(std::move(*error));
     } else {
       failures = 0;
@@ -257,7 +248,7 @@ struct CallThreadState {
     doing = Doing::asking;
     ended = false;
     std::uint64_t count = 0;
-    [[maybe_unused]] const auto drained = ::read(end_event, &count, sizeof count);
+    [[maybe_unused]] const auto drained = ::read(end_event.get(), &count, sizeof count);
     mutex.unlock();
     auto error = answered(*request);
     mutex.lock();
@@ -311,7 +302,7 @@ struct CallThreadState {
   void wait_ready_here(short events, Waker& waker, Waker& real, const Limit& limit) {
     const int watched = [this] {
       const Lock lock(mutex);
-      return socket;
+      return socket.get();
     }();
     if (&limit.clock == &boot_clock())
       wait_ready(real, limit, watched, events);
@@ -351,7 +342,7 @@ struct CallThreadState {
     caller = &waker;
     while (!done && !limit.passed()) {
       auto by = limit.by;
-      if (doing == Doing::connecting && socket >= 0 && !cut_short) {
+      if (doing == Doing::connecting && socket && !cut_short) {
         const auto left = step_began + patience - boot_clock().now();
         if (left <= Duration::zero())
           cut_step();
@@ -379,7 +370,7 @@ struct CallThreadState {
   void end() TENURE_HOLDS(mutex) {
     ended = true;
     const std::uint64_t one = 1;
-    [[maybe_unused]] const auto written = ::write(end_event, &one, sizeof one);
+    [[maybe_unused]] const auto written = ::write(end_event.get(), &one, sizeof one);
   }
 
   void cut_step() TENURE_HOLDS(mutex) {
@@ -389,7 +380,7 @@ struct CallThreadState {
   }
 
   void cut() const TENURE_HOLDS(mutex) {
-    if (socket >= 0) ::shutdown(socket, SHUT_RDWR);
+    if (socket) ::shutdown(socket.get(), SHUT_RDWR);
   }
 
   // ---- messages ----

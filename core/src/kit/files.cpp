@@ -9,23 +9,10 @@
 #include <cerrno>
 #include <system_error>
 
+#include <tenure/kit/descriptor.hpp>
+
 namespace tenure {
 namespace {
-
-class File {
- public:
-  explicit File(const std::filesystem::path& path)
-      : descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)) {}
-  ~File() {
-    if (descriptor_ >= 0) ::close(descriptor_);
-  }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-  int descriptor() const { return descriptor_; }
-
- private:
-  int descriptor_;
-};
 
 Error refused(const std::string& why) { return {Fault::misconfigured, why}; }
 Error refused_by_system(const std::string& what) {
@@ -39,12 +26,12 @@ Result<std::string> content_of(const std::filesystem::path& path, std::size_t mo
   // Before it is opened: to open a device can do something.
   if (::stat(path.c_str(), &status) != 0) return refused_by_system("cannot be found");
   if (!S_ISREG(status.st_mode)) return refused("is not a regular file");
-  const File file(path);
-  if (file.descriptor() < 0) return refused_by_system("cannot be opened");
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (!file) return refused_by_system("cannot be opened");
   std::string out(most + 1, '\0');
   std::size_t size = 0;
   while (size < out.size()) {
-    const auto got = ::read(file.descriptor(), out.data() + size, out.size() - size);
+    const auto got = ::read(file.get(), out.data() + size, out.size() - size);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return refused_by_system("cannot be read");
     if (got == 0) break;

@@ -6,9 +6,6 @@
 
 namespace tenure {
 
-Clock::Duration jittered(Clock::Duration pause) {
-  const auto half = static_cast<std::uint64_t>((pause / 2).count());
-  return pause - Clock::Duration(static_cast<Clock::rep>(random_u64() % (half + 1)));
-}
+Clock::Duration jittered(Clock::Duration pause) { return jittered(pause, random_u64()); }
 
 }  // namespace tenure

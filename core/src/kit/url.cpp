@@ -23,12 +23,6 @@ bool unreserved(char c) { return letter(c) || digit(c) || std::string_view("-._~
 
 bool of_scheme(char c) { return letter(c) || digit(c) || c == '+' || c == '-' || c == '.'; }
 
-int hex(char c) {
-  if (digit(c)) return c - '0';
-  const char l = lower(c);
-  return l >= 'a' && l <= 'f' ? l - 'a' + 10 : -1;
-}
-
 /// Its messages name the position of a mistake and nothing else: see parse_url().
 class Parser {
  public:
@@ -136,14 +130,12 @@ class Parser {
   }
 
   std::uint16_t port(std::size_t at, std::string_view part) const {
-    unsigned value = 0;
-    for (const char c : part.substr(1))
-      value = digit(c) && value < 100'000 ? value * 10 + static_cast<unsigned>(c - '0') : 100'000;
-    if (!part.starts_with(':') || value < 1 || value > 65'535)
+    const auto value = part.starts_with(':') ? number<std::uint16_t>(part.substr(1)) : std::nullopt;
+    if (!value || *value == 0)
       refuse_at(
           at,
           "no port; a ':' after a host is followed by 1 to 65535. In a password, write %3A for ':' and %40 for '@'");
-    return static_cast<std::uint16_t>(value);
+    return *value;
   }
 
   void query(Url& url) {
@@ -167,11 +159,10 @@ class Parser {
     while (at_ < end) {
       const char c = text_[at_];
       if (c == '%') {
-        const int high = at_ + 2 < text_.size() ? hex(text_[at_ + 1]) : -1;
-        const int low = at_ + 2 < text_.size() ? hex(text_[at_ + 2]) : -1;
-        if (high < 0 || low < 0) refuse_at(at_, "a '%' that two hexadecimal digits do not follow; '%' itself is %25");
-        if (high == 0 && low == 0) refuse_at(at_, "a NUL: nothing that is named here may have one");
-        out += static_cast<char>(high * 16 + low);
+        const auto byte = at_ + 2 < text_.size() ? number<unsigned char>(text_.substr(at_ + 1, 2), 16) : std::nullopt;
+        if (!byte) refuse_at(at_, "a '%' that two hexadecimal digits do not follow; '%' itself is %25");
+        if (*byte == 0) refuse_at(at_, "a NUL: nothing that is named here may have one");
+        out += static_cast<char>(*byte);
         at_ += 3;
       } else if (unreserved(c) || allowed.find(c) != allowed.npos) {
         out += c;

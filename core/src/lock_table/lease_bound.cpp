@@ -7,6 +7,12 @@
 
 namespace tenure {
 
+std::optional<Clock::Duration> age(const Record& record, std::int64_t now_ms, Clock::Duration longest) {
+  const auto ms = static_cast<double>(now_ms) - static_cast<double>(record.written_ms);
+  if (ms < 0 || ms > static_cast<double>(longest / std::chrono::milliseconds(1))) return std::nullopt;
+  return std::chrono::milliseconds(static_cast<std::int64_t>(ms));
+}
+
 bool LeaseBound::saw(const std::string& who, Duration asked, Time at, Duration late, Duration longest, double rate) {
   const auto apart = at.time_since_epoch() - asked;
   // A clock that fell behind makes earlier versions worthless: its machine was paused or copied from outside.

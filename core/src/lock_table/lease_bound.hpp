@@ -5,8 +5,12 @@
 #include <string>
 
 #include <tenure/clock.hpp>
+#include <tenure/conditional_store.hpp>
 
 namespace tenure {
+
+/// How long ago the record was written, by the store's clock. Nothing if that cannot be right.
+std::optional<Clock::Duration> age(const Record& record, std::int64_t now_ms, Clock::Duration longest);
 
 /// Bounds by our clock until when another process may lead, as far as its records show.
 ///

@@ -37,13 +37,6 @@ std::optional<Version> version_of(const Read& read) {
   return Version{read.record->token, read.record->beat};
 }
 
-/// How long ago the record was written, by the store's clock. Nothing if that cannot be right.
-std::optional<Duration> age(const Read& read, Duration longest) {
-  const auto ms = static_cast<double>(read.now_ms) - static_cast<double>(read.record->written_ms);
-  if (ms < 0 || ms > static_cast<double>(longest / milliseconds(1))) return std::nullopt;
-  return milliseconds(static_cast<std::int64_t>(ms));
-}
-
 }  // namespace
 
 LockTableDecisions::LockTableDecisions(std::string who, const Timing& timing) : who_(std::move(who)), timing_(timing) {}
@@ -63,7 +56,7 @@ void LockTableDecisions::saw(const Read& found, Time at) {
   highest_ = std::max(highest_, read.record->token);
   longest_seen_ = std::max(longest_seen_, read.record->term);
   if (const auto term = read.record->term; first_of_all && read.now_ms >= read.record->written_ms)
-    sighting_->told_end = at + term - age(read, term).value_or(term);
+    sighting_->told_end = at + term - age(*read.record, read.now_ms, term).value_or(term);
   if (fresh) time_lease(read, at);
   if (!read.record->released && !read.same_clock && !sent(*read.record)) time_look(read, at, fresh);
 }
@@ -87,7 +80,7 @@ void LockTableDecisions::time_lease(const Read& read, Time at) {
     lease_end_ = Time(record.asked) + longest();
     return;
   }
-  if (bound_.saw(record.who, record.asked, at, age(read, longest()).value_or(longest()), longest(),
+  if (bound_.saw(record.who, record.asked, at, age(*read.record, read.now_ms, longest()).value_or(longest()), longest(),
                  timing_.clock_rate_error))
     timed_looks_ = 0;
   lease_end_ = bound_.end(longest());
@@ -98,7 +91,7 @@ void LockTableDecisions::time_lease(const Read& read, Time at) {
 /// keeps it so.
 void LockTableDecisions::time_look(const Read& read, Time at, bool fresh) {
   if (!bound_) return;
-  const auto since = age(read, longest());
+  const auto since = age(*read.record, read.now_ms, longest());
   const bool is_tight = bound_.excess() <= tight;
   if (is_tight) timed_looks_ = 0;
   if (!since || (is_tight && !fresh) || timed_looks_ >= most_timed_looks) return;
@@ -224,14 +217,8 @@ std::optional<LockTableDecisions::Attempt> LockTableDecisions::surrender(Time as
 }
 
 Answer LockTableDecisions::claimed(const Result<Swap>& result, Time at) {
-  if (!result) return Unknown{result.error()};
-  const auto& swap = *result;
-  saw(swap.found, at);
-  if (!swap.applied) {
-    sighting_->first = at;
-    if (auto error = contradicted()) return Unknown{std::move(*error)};
-    return denied(at);
-  }
+  if (auto error = no_answer(result, at)) return Unknown{std::move(*error)};
+  if (!result->applied) return denied(at);
   if (sent(attempt_.next)->unproven) return denied(at);
   const auto& next = attempt_.next;
   const auto deadline = timing_.deadline(Time(next.asked));
@@ -246,12 +233,8 @@ Answer LockTableDecisions::claimed(const Result<Swap>& result, Time at) {
 }
 
 Answer LockTableDecisions::renewed(const Result<Swap>& result, Time at) {
-  if (!result) return Unknown{result.error()};
-  const auto& swap = *result;
-  saw(swap.found, at);
-  if (!swap.applied) {
-    sighting_->first = at;
-    if (auto error = contradicted()) return Unknown{std::move(*error)};
+  if (auto error = no_answer(result, at)) return Unknown{std::move(*error)};
+  if (!result->applied) {
     const auto& stands = sighting_->read.record;
     if (stands && !stands->released && stands->beat == attempt_.next.beat)
       return Unknown{{Fault::unreachable, "the store refused a renewal that stands there: it was sent twice below us"}};
@@ -265,25 +248,32 @@ Answer LockTableDecisions::renewed(const Result<Swap>& result, Time at) {
         {Fault::timed_out, "the renewal came after the deadline that it was to move, and counts for nothing"}};
   tenure_->deadline = timing_.deadline(Time(attempt_.next.asked));
   sent_ = {{attempt_.next.beat, false}};
-  if (const auto& step_down = swap.found.step_down; step_down && step_down->token == tenure_->token)
+  if (const auto& step_down = result->found.step_down; step_down && step_down->token == tenure_->token)
     return StepDownRequested{step_down->token, step_down->by, step_down->why};
   return Granted{tenure_->token};
 }
 
 std::optional<Error> LockTableDecisions::surrendered(const Result<Swap>& result, Time at) {
-  if (!result) return result.error();
-  const auto& swap = *result;
-  saw(swap.found, at);
-  if (!swap.applied) {
-    sighting_->first = at;
-    if (auto error = contradicted()) return error;
-    tenure_.reset();
-    return std::nullopt;
-  }
+  if (auto error = no_answer(result, at)) return error;
   tenure_.reset();
+  if (!result->applied) return std::nullopt;
   open_claim_.reset();
   sent_ = {{attempt_.next.beat, false}};
   return std::nullopt;
+}
+
+/// Why the store's answer tells nothing of the attempt. Otherwise it was seen.
+std::optional<Error> LockTableDecisions::no_answer(const Result<Swap>& result, Time at) {
+  if (!result) return result.error();
+  saw(result->found, at);
+  if (result->applied) return std::nullopt;
+  sighting_->first = at;
+  const auto& stands = sighting_->read.record;
+  // A store that knows of a holder's death shows its tenure as released, under the version that stands. Others may
+  // claim at once, so such a refusal is an answer.
+  const bool ended = stands && stands->released && stands->token == attempt_.next.token;
+  if (ended || !matches(attempt_.expected, stands)) return std::nullopt;
+  return Error{Fault::unreachable, "the store refused a write although what it was to replace stands there"};
 }
 
 std::optional<Token> LockTableDecisions::next_token() const {
@@ -319,15 +309,6 @@ std::vector<std::uint64_t> LockTableDecisions::sent_beats() const {
   std::vector<std::uint64_t> out;
   for (const auto& beat : sent_) out.push_back(beat.value);
   return out;
-}
-
-std::optional<Error> LockTableDecisions::contradicted() const {
-  const auto& stands = sighting_->read.record;
-  // A store that knows of a holder's death shows its tenure as released, under the version that stands. Others may
-  // claim at once, so such a refusal is an answer.
-  const bool ended = stands && stands->released && stands->token == attempt_.next.token;
-  if (ended || !matches(attempt_.expected, stands)) return std::nullopt;
-  return Error{Fault::unreachable, "the store refused a write although what it was to replace stands there"};
 }
 
 }  // namespace tenure

@@ -119,7 +119,7 @@ class LockTableDecisions {
   Attempt send(std::optional<Expected> expected, Record next, bool unproven = false);
   const Beat* sent(const Record& record) const;
   std::vector<std::uint64_t> sent_beats() const;
-  std::optional<Error> contradicted() const;
+  std::optional<Error> no_answer(const Result<Swap>& result, Time at);
 
   std::string who_;
   Timing timing_;

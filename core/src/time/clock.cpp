@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // CLOCK_BOOTTIME and how to wait on it. The single file that reads the machine's clocks.
 #include <tenure/clock.hpp>
+#include <tenure/kit/descriptor.hpp>
 #include <tenure/kit/poll_all.hpp>
 #include <tenure/kit/wait.hpp>
 
@@ -30,20 +31,6 @@ Clock::Duration read_clock(clockid_t id) noexcept {
   }
   return std::chrono::seconds(ts.tv_sec) + std::chrono::nanoseconds(ts.tv_nsec);
 }
-
-class Descriptor {
- public:
-  explicit Descriptor(int fd, const char* what) : fd_(fd) {
-    if (fd_ < 0) throw std::system_error(errno, std::generic_category(), what);
-  }
-  ~Descriptor() { ::close(fd_); }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const noexcept { return fd_; }
-
- private:
-  int fd_;
-};
 
 /// Condition variables cannot wait on CLOCK_BOOTTIME, and ppoll's own time-out stands still during suspend.
 class BootWaker final : public Waker {

@@ -23,7 +23,7 @@ struct Scene {
   std::atomic<int> made{0};
   Slots slots{page, [this](const std::string&) {
                 ++made;
-                return std::make_shared<GroupValidity>(page, clock, std::weak_ptr<Incumbents>(), "job");
+                return std::make_shared<GroupValidity>(page, clock);
               }};
 };
 
@@ -67,9 +67,7 @@ TEST(Slots, ReadersFindWhatStaysWhileOthersComeAndGo) {
   ManualClock clock(Clock::Time{1s});
   const auto page = std::make_shared<LeasePage>();
   page->write(7, Clock::Time::max().time_since_epoch().count());
-  Slots slots{page, [&](const std::string&) {
-                return std::make_shared<GroupValidity>(page, clock, std::weak_ptr<Incumbents>(), "job");
-              }};
+  Slots slots{page, [&](const std::string&) { return std::make_shared<GroupValidity>(page, clock); }};
   slots.hold("stays")->lead({1}, {7});
   std::atomic<bool> done{false};
   std::atomic<int> missed{0}, wrong{0}, reads{0};

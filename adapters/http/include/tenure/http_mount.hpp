@@ -4,7 +4,6 @@
 #include <httplib.h>
 
 #include <cstddef>
-#include <functional>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -12,15 +11,11 @@
 #include <vector>
 
 #include <tenure/http.hpp>
-#include <tenure/http_export.hpp>
 
 namespace tenure::http {
 
 /// The largest body of a request that what is mounted reads. It has no use for one.
 inline constexpr std::size_t max_mounted_body_bytes = std::size_t{16} * 1024;
-
-/// Whether a request may name this Host: see ServerOptions::hosts, which are given. Any thread may call it.
-TENURE_HTTP_EXPORT std::function<bool(std::string_view host)> host_filter(std::vector<std::string> hosts);
 
 /// Writes an answer as httplib's. `stop` ends a stream.
 inline void write(const Response& answered, httplib::Response& out, std::stop_token stop = {}) {

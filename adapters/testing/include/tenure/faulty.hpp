@@ -48,8 +48,9 @@ class Faulty {
   explicit Faulty(bool holds) : holds_(holds) {}  ///< `holds`: whether the derived class can hold writes.
   ~Faulty() = default;
 
-  /// Returns the error that the caller gets in place of the answer, if any.
-  std::optional<Error> write(const Write& write, const Limit& limit);
+  /// Makes a write by `call`, and returns its answer, or the error that the caller gets in place of it.
+  template <class Told, class Call>
+  Told written(const Limit& limit, Call call);
   std::optional<Error> read(const Limit& limit);     ///< Call it before the read.
   std::optional<Error> delayed(const Limit& limit);  ///< Call it after the read.
   bool hangs() const;                                ///< See hang().
@@ -59,6 +60,7 @@ class Faulty {
   Write last_;
 
  private:
+  std::optional<Error> write(const Write& write, const Limit& limit);
   Mishap draw();
   std::uint64_t random();
 

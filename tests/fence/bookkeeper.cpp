@@ -100,19 +100,21 @@ int run(int argc, char** argv) {
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 
   const Journal journal(args.text("--log"));
+  auto hooks = noting(journal, args, false);
+  hooks.log = no_log;  // the journal has it
   const Candidate self{args.text("--name"), {}};
   if (args.number("--elections") > 0) {
-    const auto opened = open_many(args.text("--store"), args.text("--election"));
+    const auto opened = open_many(args.text("--store"), args.text("--election"), no_log);
     const auto timing = timing_of(args, opened.presets);
-    Elections elections(opened.store, self, timing, noting(journal, args, false));
+    Elections elections(opened.store, self, timing, hooks);
     elections.join("jobs");
     journal.start(self.name, timing);
     keep_books(elections, {args, elections.leadership("jobs"), nullptr}, journal, signals);
     return 0;
   }
-  const auto opened = open(args.text("--store"), args.text("--election"), self);
+  const auto opened = open(args.text("--store"), args.text("--election"), self, no_log);
   const auto timing = timing_of(args, opened.presets);
-  LeaderManager manager(opened.backend, timing, noting(journal, args, false));
+  LeaderManager manager(opened.backend, timing, hooks);
   journal.start(self.name, timing);
   keep_books(manager, {args, manager.leadership(), opened.backend}, journal, signals);
   return 0;

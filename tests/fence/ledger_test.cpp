@@ -30,13 +30,15 @@ struct Subject {
 
 std::vector<Subject> subjects() {
   const std::vector<std::string> in_group{"--term-ms", "500", "--elections", "1"}, plain{"none", "plain"};
-  const std::vector<Subject> all{
-      {.name = "postgres", .store = "postgres", .loose = plain},
-      {.name = "postgres_group", .store = "postgres", .arguments = in_group, .loose = plain},
-      {.name = "etcd", .store = "etcd"},
-      {.name = "redis", .store = "redis"},
-      {.name = "redis_group", .store = "redis", .arguments = in_group},
-      {.name = "kafka", .store = "kafka", .term = 3s, .arguments = {"--term-ms", "3000", "--call-ms", "500"}}};
+  const std::vector<Subject> all{{.name = "postgres", .store = "postgres", .loose = plain},
+                                 {.name = "postgres_group", .store = "postgres", .arguments = in_group, .loose = plain},
+                                 {.name = "etcd", .store = "etcd"},
+                                 {.name = "redis", .store = "redis"},
+                                 {.name = "redis_group", .store = "redis", .arguments = in_group},
+                                 {.name = "kafka",
+                                  .store = "kafka",
+                                  .term = 5s,
+                                  .arguments = {"--term-ms", "5000", "--renew-ms", "500", "--call-ms", "500"}}};
   std::vector<Subject> built;
   std::istringstream stores(TENURE_LEDGER_STORES);
   for (std::string store; stores >> store;)

@@ -1,21 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// A candidate of PostgreSQL as a process of its own, which writes into a ledger while it leads, in transactions that
-// last some time. ledger_test.cpp judges the ledger. Its journal has the events of candidate.cpp, but of a sample only
-// whether it leads.
+// A candidate as a process of its own, which keeps a ledger while it leads, in transactions that last some time.
+// ledger_test.cpp judges what its leaders read there. Its journal has the events of candidate.cpp, but of a sample only
+// whether it leads, and these:
 //
-// bookkeeper --store URL --election E --log FILE --name N --term-ms N --ledger TABLE --fence strict|plain|none
-//   strict: hold(); plain: a predicate without a lock; none: it trusts its lease
-#include <tenure/fence/postgres.hpp>
-
+// event    fields         meaning
+// audit    token detail   it leads, has kept nothing yet, and has read so many transactions of each token: "1:20 2:5"
+// midway   token          with --stops: it stops itself here, in its first transaction, just before the commit
+// kept     token          a transaction was committed
+// refused  token          the fence refused it
+// failed   message        the store does not say what became of it
+//
+// bookkeeper_STORE --store URL --election E --log FILE --name N --term-ms N --fence F [--elections 1] [--stops 1]
+//   F: see STORE_book.cpp. With --elections it is the election "jobs" of group E
 #include <csignal>
 #include <cstdio>
 #include <random>
 #include <thread>
 
+#include <tenure/elections.hpp>
 #include <tenure/kit/wait.hpp>
 #include <tenure/leader_manager.hpp>
-#include <tenure/postgres.hpp>
+#include <tenure/stores.hpp>
 
+#include "book.hpp"
 #include "journal.hpp"
 
 namespace {
@@ -24,86 +31,92 @@ using namespace std::chrono_literals;
 using namespace tenure;
 using namespace tenure::test;
 
-/// Keeps books on a thread of its own, on a connection of its own.
+/// Keeps the book on a thread of its own, on a connection of its own.
 class Bookkeeper {
  public:
-  Bookkeeper(Leadership leadership, const Journal& journal, const Options& args)
-      : leadership_(std::move(leadership)),
-        journal_(journal),
-        store_(args.text("--store")),
-        election_(args.text("--election")),
-        ledger_(args.text("--ledger")),
-        fence_(args.text("--fence")) {}
+  Bookkeeper(Desk desk, const Journal& journal)
+      : desk_(std::move(desk)), journal_(journal), stops_(desk_.args.number("--stops") > 0) {}
 
   void run(const std::stop_token& stop) {
-    while (!stop.stop_requested()) {
-      try {
-        pqxx::connection db(store_);
-        for (int count = 0; !stop.stop_requested(); ++count) {
-          if (count % 3 == 0) keep<pqxx::read_committed>(db, stop);
-          if (count % 3 == 1) keep<pqxx::repeatable_read>(db, stop);
-          if (count % 3 == 2) keep<pqxx::serializable>(db, stop);
-        }
-      } catch (const pqxx::failure&) {  // the server has ended the session, or refused to serialize
-        rest(stop);
+    while (!stop.stop_requested()) try {
+        const auto token = desk_.leadership.token();
+        if (token.has_value() != leads_) journal_.now((leads_ = token.has_value()) ? "lead" : "follow");
+        if (!book_) book_ = open_book(desk_);
+        if (token)
+          work(*token, stop);
+        else
+          rest(stop, 1ms);
+      } catch (const std::exception& e) {
+        journal_.now("failed", "\"message\":" + json_text(e.what()));
+        book_.reset();
+        rest(stop, 20ms);
       }
-    }
   }
 
  private:
-  template <pqxx::isolation_level level>
-  void keep(pqxx::connection& db, const std::stop_token& stop) {
-    const auto token = leadership_.token();
-    if (token.has_value() != leads_) journal_.now((leads_ = token.has_value()) ? "lead" : "follow");
-    if (!token) return rest(stop);
-    pqxx::transaction<level> tx(db);
-    tx.exec("insert into " + ledger_ + " values (" + std::to_string(token->value) + ")");
-    rest(stop);
-    if (!may_commit(tx, *token)) return;
-    rest(stop);
-    tx.commit();
-  }
-
-  bool may_commit(pqxx::dbtransaction& tx, Token token) const {
-    const auto left = std::chrono::floor<std::chrono::milliseconds>(leadership_.remaining());
-    if (fence_ == "strict") return fence::hold(tx, election_, token, left);
-    if (fence_ == "plain")
-      return !tx.exec("select 1 from tenure_elections where election = '" + election_ +
-                      "' and token = " + std::to_string(token.value))
-                  .empty();
-    return true;
+  void work(Token token, const std::stop_token& stop) {
+    if (token != audited_) {
+      std::string all;
+      for (const auto& [of, count] : book_->read()) all += std::to_string(of) + ':' + std::to_string(count) + ' ';
+      journal_.now("audit", token_field(token) + ",\"detail\":\"" + all + '"');
+      audited_ = token;
+    }
+    const bool kept = book_->keep(token, [&](Book::Moment moment) {
+      if (moment == Book::Moment::about_to_commit && std::exchange(stops_, false)) {
+        journal_.now("midway", token_field(token));
+        ::raise(SIGSTOP);
+      }
+      rest(stop, std::chrono::milliseconds(std::uniform_int_distribution(0, 20)(random_)));
+    });
+    journal_.now(kept ? "kept" : "refused", token_field(token));
   }
 
   /// Where most of a transaction's time goes, so that a process is mostly stopped in the midst of one.
-  void rest(const std::stop_token& stop) {
-    const std::chrono::milliseconds pause(std::uniform_int_distribution(0, 20)(random_));
+  static void rest(const std::stop_token& stop, std::chrono::milliseconds pause) {
     wait_out({boot_clock(), boot_clock().now() + pause, stop});
   }
 
-  const Leadership leadership_;
+  const Desk desk_;
   const Journal& journal_;
-  const std::string store_, election_, ledger_, fence_;
+  std::unique_ptr<Book> book_;
   bool leads_{};  ///< As it noted last.
+  bool stops_;
+  Token audited_{};
   std::mt19937 random_{std::random_device()()};
 };
 
+template <class Candidate>
+void keep_books(Candidate& candidate, const Desk& desk, const Journal& journal, const sigset_t& signals) {
+  Bookkeeper bookkeeper(desk, journal);
+  take_part(
+      candidate, desk.args, journal, signals, [&](Pace, const std::stop_token& stop) { bookkeeper.run(stop); }, [] {});
+}
+
 int run(int argc, char** argv) {
-  const auto args = told(argc, argv, {{"--ledger", std::nullopt}, {"--fence", std::nullopt}});
+  const auto args = told(argc, argv, {{"--fence", std::nullopt}, {"--stops", "0"}});
   sigset_t signals;
   sigemptyset(&signals);
-  for (const int s : {SIGTERM, SIGINT, SIGUSR1}) sigaddset(&signals, s);
+  for (const int s : {SIGTERM, SIGINT}) sigaddset(&signals, s);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 
   const Journal journal(args.text("--log"));
-  const auto opened = postgres::open_url(
-      {.url = args.text("--store"), .election = args.text("--election"), .candidate = {args.text("--name"), {}}});
+  auto hooks = noting(journal, args, false);
+  hooks.log = no_log;  // the journal has it
+  const Candidate self{args.text("--name"), {}};
+  if (args.number("--elections") > 0) {
+    const auto opened = open_many(args.text("--store"), args.text("--election"), no_log);
+    const auto timing = timing_of(args, opened.presets);
+    Elections elections(opened.store, self, timing, hooks);
+    elections.join("jobs");
+    journal.start(self.name, timing);
+    keep_books(elections, {args, elections.leadership("jobs"), nullptr}, journal, signals);
+    return 0;
+  }
+  const auto opened = open(args.text("--store"), args.text("--election"), self, no_log);
   const auto timing = timing_of(args, opened.presets);
-  LeaderManager manager(opened.backend, timing, noting(journal, args, false));
-  journal.start(args.text("--name"), timing);
-  Bookkeeper bookkeeper(manager.leadership(), journal, args);
-  take_part(
-      manager, args, journal, signals, [&](Pace, const std::stop_token& stop) { bookkeeper.run(stop); },
-      [&] { manager.resign(); });
+  LeaderManager manager(opened.backend, timing, hooks);
+  journal.start(self.name, timing);
+  keep_books(manager, {args, manager.leadership(), opened.backend}, journal, signals);
   return 0;
 }
 

@@ -1,91 +1,171 @@
 // SPDX-License-Identifier: Apache-2.0
-// Goal: of processes that are stopped in the midst of transactions, killed and restarted, none commits anything after
-// its successor's claim; and without the fence, or with a plain predicate, some do. Method: bookkeepers at a real
-// server of the test's own, a nemesis, and the server's own times of commits: a trigger writes down each claim.
+// Goal: of processes that are stopped in the midst of transactions, killed and restarted, while their server is killed
+// and stopped too, none commits anything after its successor's claim; without the fence some do. Method: bookkeepers at
+// a real server of the test's own, and a nemesis. Each leader reads the ledger before it writes. What it finds of
+// earlier tokens must be all that there ever is of them: nothing is committed later, and nothing is lost.
 #include <gtest/gtest.h>
 
-#include <functional>
+#include <algorithm>
 #include <iostream>
-#include <optional>
+#include <sstream>
 
-#include "expect_sound.hpp"
+#include "book.hpp"
+#include "lateness.hpp"
+#include "launched.hpp"
+#include "nemesis.hpp"
 #include "scratch.hpp"
-#include "server.hpp"
 
-namespace tenure::fence {
+namespace tenure::test {
 namespace {
 
 using namespace std::chrono_literals;
-using postgres::test::sql;
-using tenure::test::Fleet;
-using tenure::test::Plan;
 
-constexpr auto term = 500ms;
-
-class Ledger : public testing::Test {
- protected:
-  void SetUp() override {
-    if (postgres::test::shared().empty()) GTEST_SKIP() << "needs a real server: tests/run starts one (docker/postgres)";
-    server_.emplace(postgres::test::Server::How{.settings = {"track_commit_timestamp=on"}});
-    sql(server_->by_socket(), R"(
-create table ledger (token bigint not null);
-create table claims (token bigint primary key);
-create function noted() returns trigger language plpgsql as $$
-begin
-  insert into public.claims values (new.token) on conflict do nothing;  -- a renewal writes the same one
-  return null;
-end $$;
-create trigger noted after insert or update of token on tenure_elections for each row execute function noted())");
-  }
-
-  /// Bookkeepers and a nemesis at work, until enough has happened.
-  void run(const std::string& fence, Plan plan, const std::function<bool()>& enough) {
-    const tenure::test::Scratch scratch;
-    Fleet fleet(TENURE_BOOKKEEPER,
-                {"--store", url(), "--election", "jobs", "--term-ms", std::to_string(term.count()), "--ledger",
-                 "ledger", "--fence", fence},
-                scratch / "journal");
-    plan.enough = enough;
-    plan.recovered = [&] { return fleet.leader() != 0; };
-    EXPECT_TRUE(tenure::test::Nemesis(fleet, plan).run(std::cout));
-    std::cout << count("ledger") << " transactions committed by " << count("claims") << " leaders, " << torn()
-              << " of them after their successor's claim\n";
-    EXPECT_TRUE(plan.enough()) << "too little happened to show anything";
-  }
-
-  long count(const std::string& table) const {
-    return sql(server_->by_socket(), "select count(*) from " + table)[0][0].as<long>();
-  }
-  /// How many transactions of a former leader were committed after the claim of a later one.
-  long torn() const {
-    return sql(server_->by_socket(), R"(
-select count(*) from ledger as l where exists (
-  select from claims as c
-  where c.token > l.token and pg_xact_commit_timestamp(c.xmin) < pg_xact_commit_timestamp(l.xmin)))")[0][0]
-        .as<long>();
-  }
-  std::string url() const {
-    return "postgresql://postgres:" + server_->password() + "@127.0.0.1:" + std::to_string(server_->port()) +
-           "/postgres";
-  }
-
-  std::optional<postgres::test::Server> server_;
+struct Subject {
+  std::string name, store;
+  Clock::Duration term{500ms};
+  std::vector<std::string> arguments{"--term-ms", "500"};
+  std::vector<std::string> loose{"none"};  ///< Fences that are none.
+  friend std::ostream& operator<<(std::ostream& out, const Subject& subject) { return out << subject.name; }
 };
 
-TEST_F(Ledger, NothingOfAFormerLeaderIsCommittedAfterTheNextClaim) {
-  run("strict", Plan::from_environment(term, 20), [&] { return count("claims") >= 10 && count("ledger") >= 100; });
-  EXPECT_EQ(torn(), 0) << TENURE_PROMISE;
+std::vector<Subject> subjects() {
+  const std::vector<std::string> in_group{"--term-ms", "500", "--elections", "1"}, plain{"none", "plain"};
+  const std::vector<Subject> all{{.name = "postgres", .store = "postgres", .loose = plain},
+                                 {.name = "postgres_group", .store = "postgres", .arguments = in_group, .loose = plain},
+                                 {.name = "etcd", .store = "etcd"},
+                                 {.name = "redis", .store = "redis"},
+                                 {.name = "redis_group", .store = "redis", .arguments = in_group},
+                                 {.name = "kafka",
+                                  .store = "kafka",
+                                  .term = 5s,
+                                  .arguments = {"--term-ms", "5000", "--renew-ms", "500", "--call-ms", "500"}}};
+  std::vector<Subject> built;
+  std::istringstream stores(TENURE_LEDGER_STORES);
+  for (std::string store; stores >> store;)
+    std::copy_if(all.begin(), all.end(), std::back_inserter(built),
+                 [&](const auto& one) { return one.store == store; });
+  return built;
 }
 
-TEST_F(Ledger, WithoutAFenceOrByAPlainPredicateSomethingIs) {
-  for (const std::string fence : {"none", "plain"}) {
-    SCOPED_TRACE(fence);
-    sql(server_->by_socket(), "truncate ledger, claims");
-    auto plan = Plan::from_environment(term);
-    plan.duration = 5s;
-    run(fence, plan, [&] { return torn() > 0; });
+/// What a journal tells of a ledger.
+struct Sum {
+  std::map<std::string, int> events;  ///< How many of each.
+  std::size_t leaders{};              ///< Who read it.
+  long committed{};
+  long late{};  ///< Committed by a former leader after its successor had read.
+  long lost{};  ///< Read or acknowledged, and gone.
+};
+
+Sum sum_of(const std::vector<Event>& events) {
+  Sum out;
+  Counts kept;
+  std::map<std::uint64_t, Counts> audits;
+  for (const auto& e : events) {
+    ++out.events[e.what];
+    if (e.what == "kept") ++kept[e.token.value];
+    if (e.what != "audit") continue;
+    std::istringstream text(e.detail);
+    auto& audit = audits[e.token.value];
+    for (std::uint64_t token = 0; text >> token;) text.ignore() >> audit[token];
   }
+  out.leaders = audits.size();
+  if (audits.empty()) return out;
+  const auto& [last, all] = *audits.rbegin();
+  for (const auto& [token, count] : all) out.committed += count;
+  for (auto [token, found] : audits) {
+    for (const auto& [of, count] : all)
+      if (of < token) out.late += std::max(0L, count - found[of]);
+    for (const auto& [of, count] : found)
+      if (of < token) out.lost += std::max(0L, count - (all.contains(of) ? all.at(of) : 0));
+  }
+  for (const auto& [token, count] : kept)
+    if (token < last) out.lost += std::max(0L, count - (all.contains(token) ? all.at(token) : 0));
+  return out;
 }
+
+std::ostream& operator<<(std::ostream& out, const Sum& sum) {
+  out << sum.committed << " transactions of " << sum.leaders << " leaders, " << sum.late << " too late, " << sum.lost
+      << " lost;";
+  for (const auto* what :
+       {"refused", "failed", done_to::stopped, done_to::killed, done_to::asked, done_to::crashed, done_to::frozen}) {
+    const auto found = sum.events.find(what);
+    out << ' ' << (found == sum.events.end() ? 0 : found->second) << ' ' << what << ',';
+  }
+  return out << '\n';
+}
+
+class Ledger : public testing::TestWithParam<Subject> {
+ protected:
+  void SetUp() override {
+    if (!server_.runs()) GTEST_SKIP() << "no server: docker/" << GetParam().store << " says why";
+  }
+
+  /// Each has a ledger of its own.
+  Fleet fleet(const std::string& fence) {
+    std::vector<std::string> arguments{"--store", server_.url(), "--fence", fence, "--election", "jobs_" + fence};
+    arguments.insert(arguments.end(), GetParam().arguments.begin(), GetParam().arguments.end());
+    return {TENURE_BOOKKEEPERS + GetParam().store, arguments, scratch_ / fence};
+  }
+  /// The last one reads what has become of it all.
+  static Sum closed(Fleet& fleet) {
+    const auto last = fleet.start("last");
+    EXPECT_NE(fleet.await(fleet.events().size(), is("audit", last), patience), Fleet::npos);
+    fleet.end_all(patience);
+    const auto sum = sum_of(fleet.events());
+    std::cout << sum;
+    return sum;
+  }
+  /// One stops itself just before it commits, and goes on once its successor has read the ledger.
+  Sum stopped_before_its_commit(const std::string& fence);
+
+  static constexpr auto patience = 90s;
+  const Scratch scratch_;
+  const Launched server_{GetParam().store};
+};
+
+TEST_P(Ledger, WhatALeaderFindsOfItsPredecessorsIsAllThatThereEverIsOfThem) {
+  auto books = fleet("strict");
+  auto plan = Plan::from_environment(GetParam().term, 20);
+  plan.between_most *= 2;  // the server, too, takes a while to come back
+  plan.deeds = {{done_to::crashed, [&](pid_t) { server_.crash(); }, [&] { server_.restart(); }},
+                {done_to::frozen, [&](pid_t) { server_.freeze(); }, [&] { server_.thaw(); }}};
+  plan.enough = [&] {
+    const auto sum = sum_of(books.events());
+    return sum.leaders >= 5 && sum.events.contains("kept") && sum.events.at("kept") >= 50 &&
+           sum.events.contains(done_to::crashed);
+  };
+  plan.recovered = [&] { return books.leader() != 0; };
+  EXPECT_TRUE(Nemesis(books, plan).run(std::cout));
+  EXPECT_TRUE(plan.enough()) << "too little happened to show anything";
+  const auto sum = closed(books);
+  EXPECT_EQ(sum.late, 0) << TENURE_PROMISE;
+  EXPECT_EQ(sum.lost, 0) << TENURE_PROMISE;
+}
+
+Sum Ledger::stopped_before_its_commit(const std::string& fence) {
+  SCOPED_TRACE(fence);
+  auto books = fleet(fence);
+  const auto former = books.start("former", {"--stops", "1"});
+  EXPECT_NE(books.await(0, is("midway", former), patience), Fleet::npos);
+  const auto successor = books.start("successor");
+  EXPECT_NE(books.await(0, is("audit", successor), patience), Fleet::npos);
+  const auto from = books.events().size();
+  books.resume(former);
+  const auto ended = [&](const Event& e) {
+    return e.pid == former && (e.what == "kept" || e.what == "refused" || e.what == "failed");
+  };
+  EXPECT_NE(books.await(from, ended, patience), Fleet::npos);
+  books.end_all(patience);
+  return closed(books);
+}
+
+TEST_P(Ledger, AProcessThatStoodStillBeforeItsCommitCommitsOnlyWhereNoFenceIs) {
+  EXPECT_EQ(stopped_before_its_commit("strict").late, 0) << TENURE_PROMISE;
+  for (const auto& fence : GetParam().loose) EXPECT_GE(stopped_before_its_commit(fence).late, 1) << fence;
+}
+
+INSTANTIATE_TEST_SUITE_P(Stores, Ledger, testing::ValuesIn(subjects()),
+                         [](const auto& info) { return info.param.name; });
 
 }  // namespace
-}  // namespace tenure::fence
+}  // namespace tenure::test

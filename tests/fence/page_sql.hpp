@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The SQL of adapters/fence/README.md, as psycopg runs it.
+// The SQL of adapters/fence/README.md, as other clients run it.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -14,10 +14,11 @@
 namespace tenure::fence {
 
 /// What page_sql.py says. `changes`: "single" or "group", and NAME=VALUE for names of the page, one after the other.
-/// Nothing: there is no psycopg.
-inline std::optional<std::string> by_psycopg(const std::string& work, const std::string& changes) {
+/// Nothing: the client is missing.
+inline std::optional<std::string> by_client(const std::string& client, const std::string& work,
+                                            const std::string& changes) {
   const auto command = std::string(TENURE_PYTHON) + " " TENURE_PAGE_SQL " \"" +
-                       postgres::test::shared("TENURE_POSTGRES_SOCKET") + "\" " + work + ' ' + changes;
+                       postgres::test::shared("TENURE_POSTGRES_URL") + "\" " + client + ' ' + work + ' ' + changes;
   std::FILE* const pipe = ::popen(command.c_str(), "r");
   if (!pipe) return "no pipe";
   std::string out;
@@ -27,5 +28,8 @@ inline std::optional<std::string> by_psycopg(const std::string& work, const std:
   EXPECT_EQ(status, 0) << command;
   return out;
 }
+
+/// For the name of a test.
+inline std::string client_of(const testing::TestParamInfo<const char*>& info) { return info.param; }
 
 }  // namespace tenure::fence

@@ -1,19 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-# Runs the SQL of adapters/fence/README.md through psycopg, with names of a test in place of its own.
-# usage: page_sql.py PAGE CONNINFO WORK single|group NAME=VALUE...
-# It prints "committed" or "refused", and exits with 77 where psycopg is missing (Debian: python3-psycopg2).
+# Runs the SQL of adapters/fence/README.md through another client, with names of a test in place of its own.
+# usage: page_sql.py PAGE URL psycopg|jdbc WORK single|group NAME=VALUE...
+# It prints "committed" or "refused", and exits with 77 where the client is missing (Debian: python3-psycopg2;
+# libpostgresql-jdbc-java with a JDK).
+import os
 import re
+import shutil
+import subprocess
 import sys
+from urllib.parse import urlsplit
 
-try:
-    import psycopg2 as psycopg
-except ImportError:
-    try:
-        import psycopg
-    except ImportError:
-        sys.exit(77)
-
-page, conninfo, work, kind, *changes = sys.argv[1:]
+page, url, client, work, kind, *changes = sys.argv[1:]
 transaction, of_a_group = re.findall(r"```sql\n(.*?)```", open(page, encoding="utf-8").read(), re.S)
 if kind == "group":
     transaction = re.sub(r"^select .*\n", lambda _: of_a_group, transaction, flags=re.M)
@@ -22,17 +19,38 @@ for old in new:
     assert old in transaction, old
 # In one pass: a new name may have an old one within.
 transaction = re.sub("|".join(map(re.escape, new)), lambda found: new[found[0]], transaction)
+statements = [one.strip() for one in re.sub(r"--.*", "", transaction).split(";") if one.strip()]
 
-connection = psycopg.connect(conninfo)
-connection.autocommit = True  # the page begins and commits
-cursor = connection.cursor()
-for statement in re.sub(r"--.*", "", transaction).split(";"):
-    if not statement.strip() or ("transaction_timeout" in statement.replace("idle_in_transaction", "")
-                                 and connection.info.server_version < 170000):
-        continue
-    cursor.execute(statement)
-    if "for key share" in statement and cursor.fetchone() is None:
-        cursor.execute("rollback")
-        print("refused")
-        sys.exit(0)
-print("committed")
+
+def by_jdbc():
+    jar, at = "/usr/share/java/postgresql.jar", urlsplit(url)
+    if not os.path.exists(jar) or not shutil.which("javac"):
+        sys.exit(77)
+    java = ["java", "-cp", jar, os.path.join(os.path.dirname(__file__), "page_sql.java"),
+            f"jdbc:postgresql://{at.hostname}:{at.port}{at.path}", at.username, at.password]
+    sys.exit(subprocess.run(java, input="\n".join(statements), text=True).returncode)
+
+
+def by_psycopg():
+    try:
+        import psycopg2 as psycopg
+    except ImportError:
+        try:
+            import psycopg
+        except ImportError:
+            sys.exit(77)
+    connection = psycopg.connect(url)
+    connection.autocommit = True  # the page begins and commits
+    cursor = connection.cursor()
+    for statement in statements:
+        if "local transaction_timeout" in statement and connection.info.server_version < 170000:
+            continue
+        cursor.execute(statement)
+        if "for key share" in statement and cursor.fetchone() is None:
+            cursor.execute("rollback")
+            print("refused")
+            sys.exit(0)
+    print("committed")
+
+
+by_jdbc() if client == "jdbc" else by_psycopg()

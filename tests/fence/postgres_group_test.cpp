@@ -154,6 +154,24 @@ TEST_F(PostgresGroupFence, AProcessThatIsFrozenInItsTransactionHoldsTheNextLeade
   EXPECT_THROW(tx.commit(), std::exception);
 }
 
+TEST_F(PostgresGroupFence, SavepointsAndTwoPhasesHoldTheLeadAsASingleElectionIsHeld) {
+  ASSERT_TRUE(releases());
+  const auto name = "'" + leads_ + "'";
+  {
+    pqxx::work tx(*db_);
+    tx.exec("savepoint before");
+    ASSERT_TRUE(held(tx));
+    tx.exec("savepoint later");
+    ASSERT_TRUE(held(tx));
+    tx.exec("rollback to savepoint later");
+    EXPECT_THAT(claim(two, {{"jobs", token_}}).claimed, IsEmpty());
+    tx.exec("prepare transaction " + name);
+  }
+  EXPECT_THAT(claim(two, {{"jobs", token_}}).claimed, IsEmpty()) << "nobody has decided yet";
+  admin("commit prepared " + name);
+  EXPECT_THAT(claim(two, {{"jobs", token_}}).claimed, ElementsAre("jobs"));
+}
+
 TEST_F(PostgresGroupFence, AHoldDuringAClaimWaitsForItsOutcome) {
   ASSERT_TRUE(releases());
   pqxx::connection elsewhere(postgres::test::shared());
@@ -176,11 +194,13 @@ TEST_F(PostgresGroupFence, AHoldDuringAClaimWaitsForItsOutcome) {
   EXPECT_FALSE(held(tx));
 }
 
-TEST_F(PostgresGroupFence, TheSqlOfThePageServesPsycopgToo) {
+class PostgresGroupFenceOfThePage : public PostgresGroupFence, public testing::WithParamInterface<const char*> {};
+
+TEST_P(PostgresGroupFenceOfThePage, ServesOtherClientsToo) {
   admin("create table " + leads_ + "_work (value int)");
   const auto as_leader = [&](Token token) {
-    return by_psycopg(leads_ + "_work",
-                      "group 42=" + std::to_string(token.value) + " public.tenure_leads=" + leads_ + " shards=group");
+    return by_client(GetParam(), leads_ + "_work",
+                     "group 42=" + std::to_string(token.value) + " public.tenure_leads=" + leads_ + " shards=group");
   };
   const auto first = as_leader(token_);
   const auto released = releases();
@@ -188,13 +208,16 @@ TEST_F(PostgresGroupFence, TheSqlOfThePageServesPsycopgToo) {
   const auto second = as_leader(token_), third = as_leader(next);
   const auto written = admin("select from " + leads_ + "_work").size();
   admin("drop table " + leads_ + "_work");
-  if (!first) GTEST_SKIP() << "needs psycopg (Debian: apt install python3-psycopg2)";
+  if (!first) GTEST_SKIP() << "needs python3-psycopg2, or libpostgresql-jdbc-java and a JDK";
   EXPECT_EQ(*first, "committed\n");
   EXPECT_TRUE(released);
   EXPECT_EQ(second, "refused\n");
   EXPECT_EQ(third, "committed\n");
   EXPECT_EQ(written, 2u);
 }
+
+INSTANTIATE_TEST_SUITE_P(Quick, PostgresGroupFenceOfThePage, testing::Values("psycopg"), client_of);
+INSTANTIATE_TEST_SUITE_P(Long, PostgresGroupFenceOfThePage, testing::Values("jdbc"), client_of);
 
 TEST_F(PostgresGroupFence, TheSqlFileAloneMakesTheTableSo) {
   admin("drop table " + sessions_ + ", " + leads_);

@@ -94,6 +94,7 @@ TEST_F(PostgresFence, ARenewalDoesNotWaitForTheLeadersTransaction) {
   EXPECT_TRUE(renew(1, soon));
   EXPECT_TRUE(renew(2, soon));
   EXPECT_TRUE(held(tx)) << "as often as one likes";
+  EXPECT_FALSE(swap(former.value, 3, successor, 1, soon)) << "the row that was renewed is held, too";
   tx.commit();
 }
 
@@ -178,6 +179,16 @@ TEST_F(PostgresFence, AStatementThatTakesLongerThanTheBoundIsEnded) {
   EXPECT_THROW(tx.exec("select pg_sleep(60)"), std::exception);
 }
 
+TEST_F(PostgresFence, From17OnATransactionOfShortStatementsIsEndedToo) {
+  const auto db = connect();
+  if (db->server_version() < 170000) GTEST_SKIP() << "needs PostgreSQL 17 or newer, as Debian 13 has it";
+  pqxx::work tx(*db);
+  ASSERT_TRUE(held(tx, former, 700ms));
+  const auto limit = within(20s);
+  EXPECT_THROW(while (!limit.passed()) tx.exec("select pg_sleep(0.01)"), std::exception);
+  EXPECT_TRUE(claim());
+}
+
 TEST_F(PostgresFence, ABoundOfTheUsersOwnStaysIfItIsShorterAndComesBackAfterTheTransaction) {
   const auto db = connect();
   const auto bounds = [](pqxx::transaction_base& tx) {
@@ -217,6 +228,15 @@ TEST_F(PostgresFence, WhatIsHeldStaysSoWhenALaterSavepointIsRolledBack) {
   EXPECT_FALSE(claim(soon));
 }
 
+TEST_F(PostgresFence, ARollbackToASavepointThatStoodBeforeGivesTheRowBack) {
+  const auto db = connect();
+  pqxx::work tx(*db);
+  tx.exec("savepoint before");
+  ASSERT_TRUE(held(tx));
+  tx.exec("rollback to savepoint before");
+  EXPECT_TRUE(claim()) << "this is why the page says where to call it";
+}
+
 TEST_F(PostgresFence, APreparedTransactionHoldsTheNextLeaderUpUntilItIsDecided) {
   postgres::test::Server server({.settings = {"max_prepared_transactions=2"}});
   const auto options = postgres::test::fresh_table(server.conninfo());
@@ -232,6 +252,9 @@ TEST_F(PostgresFence, APreparedTransactionHoldsTheNextLeaderUpUntilItIsDecided) 
     tx.exec("prepare transaction 'in two phases'");
   }
   EXPECT_FALSE(claim_there(soon));
+  server.crash();
+  server.restart();
+  EXPECT_FALSE(claim_there(soon)) << "the row is held after a crash, too";
   pqxx::connection db(server.conninfo());
   pqxx::nontransaction(db).exec("rollback prepared 'in two phases'");
   EXPECT_TRUE(claim_there(10s));
@@ -281,19 +304,24 @@ TEST_F(PostgresFence, TheExampleOfAGroupWritesForTheLeaderAndNotForAFormerOne) {
 
 // ---- other clients ----
 
-TEST_F(PostgresFence, TheSqlOfThePageServesPsycopgToo) {
+class PostgresFenceOfThePage : public PostgresFence, public testing::WithParamInterface<const char*> {};
+
+TEST_P(PostgresFenceOfThePage, ServesOtherClientsToo) {
   const auto as_leader = [&](Token token) {
-    return by_psycopg(table_ + "_work",
-                      "single 42=" + std::to_string(token.value) + " public.tenure_elections=" + table_);
+    return by_client(GetParam(), table_ + "_work",
+                     "single 42=" + std::to_string(token.value) + " public.tenure_elections=" + table_);
   };
   const auto first = as_leader(former);
-  if (!first) GTEST_SKIP() << "needs psycopg (Debian: apt install python3-psycopg2)";
+  if (!first) GTEST_SKIP() << "needs python3-psycopg2, or libpostgresql-jdbc-java and a JDK";
   EXPECT_EQ(*first, "committed\n");
   ASSERT_TRUE(claim());
   EXPECT_EQ(as_leader(former), "refused\n");
   EXPECT_EQ(as_leader(successor), "committed\n");
   EXPECT_EQ(worked(), 2);
 }
+
+INSTANTIATE_TEST_SUITE_P(Quick, PostgresFenceOfThePage, testing::Values("psycopg"), client_of);
+INSTANTIATE_TEST_SUITE_P(Long, PostgresFenceOfThePage, testing::Values("jdbc"), client_of);
 
 // ---- fences that are built wrongly ----
 

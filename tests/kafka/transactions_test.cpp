@@ -123,17 +123,31 @@ class KafkaTransactions : public ::testing::Test {
     return transactions.commit(token, limit);
   }
   std::string committed() const;
-  /// The first one of a broker takes seconds, which a lease does not last.
-  static void try_one(Transactions& transactions) {
-    transactions.begin(limit);
-    transactions.abort(limit);
-  }
-  /// Returns while the gate holds a request of its end.
-  std::future<Outcome> held_commit(Transactions& transactions, Token token) {
-    auto outcome = std::async(std::launch::async, [&transactions, token] { return transactions.commit(token, limit); });
+
+  /// One that leads.
+  struct Leader : Candidate {
+    explicit Leader(const KafkaTransactions& test, const Timing& its = timing(),
+                    const std::map<std::string, std::string>& properties = {})
+        : Candidate(test.candidate(its)), transactions(backend, test.id_, properties) {
+      transactions.begin(limit);  // the first one of a broker takes seconds, which a lease does not last
+      transactions.abort(limit);
+      token = campaign().value();
+    }
+    Transactions transactions;
+    Token token;
+  };
+  /// Its transaction stands before this request of its end. It hears nothing more, and is put out of its group.
+  std::future<Outcome> held(Leader& leader, int before) {
+    produce(leader.transactions.begin(limit), "held");
+    EXPECT_TRUE(leader.renewed(leader.token));
+    gate_.hold_all(before);
+    gate_.deafen();
+    auto outcome = std::async(std::launch::async, [&] { return leader.transactions.commit(leader.token, limit); });
     EXPECT_TRUE(eventually([&] { return gate_.holds_one(); }, patience));
+    expel_the_leader();
     return outcome;
   }
+
   void expel_the_leader() const {
     const auto all = members(brokers_, group_);
     if (all.size() != 1) lateness_.starved(timing().term);
@@ -216,17 +230,8 @@ TEST_F(KafkaTransactions, TheExampleWritesWhileItLeads) {
 #endif
 
 TEST_F(KafkaTransactions, WhoLeadsNoMoreInItsGroupCommitsNothing) {
-  auto leader = candidate();
-  Transactions transactions(leader.backend, id_);
-  try_one(transactions);
-  const auto token = leader.campaign();
-  ASSERT_TRUE(token);
-  produce(transactions.begin(limit), "late");
-  ASSERT_TRUE(leader.renewed(*token));
-  gate_.hold_all(txn_offset_commit);  // so that it is the coordinator who refuses
-  gate_.deafen();
-  auto outcome = held_commit(transactions, *token);
-  expel_the_leader();
+  Leader leader(*this);
+  auto outcome = held(leader, txn_offset_commit);  // so that it is the coordinator who refuses
   auto next = rival();
   ASSERT_TRUE(next.campaign());
   gate_.let_go();
@@ -234,18 +239,19 @@ TEST_F(KafkaTransactions, WhoLeadsNoMoreInItsGroupCommitsNothing) {
   EXPECT_EQ(committed(), "") << TENURE_PROMISE;
 }
 
+TEST_F(KafkaTransactions, AClaimAfterAReleaseCountsAsAnyOther) {
+  Leader leader(*this);
+  produce(leader.transactions.begin(limit), "late");
+  ASSERT_EQ(leader.released(), std::nullopt);
+  auto next = rival();
+  ASSERT_TRUE(next.campaign());
+  EXPECT_EQ(leader.transactions.commit(leader.token, limit), Outcome::refused) << TENURE_PROMISE;
+  EXPECT_EQ(committed(), "") << TENURE_PROMISE;
+}
+
 TEST_F(KafkaTransactions, TheSuccessorWaitsForTheEndOfATransaction) {
-  auto leader = candidate();
-  Transactions transactions(leader.backend, id_);
-  try_one(transactions);
-  const auto token = leader.campaign();
-  ASSERT_TRUE(token);
-  produce(transactions.begin(limit), "held");
-  ASSERT_TRUE(leader.renewed(*token));
-  gate_.hold_all(end_txn);
-  gate_.deafen();
-  auto outcome = held_commit(transactions, *token);
-  expel_the_leader();
+  Leader leader(*this);
+  auto outcome = held(leader, end_txn);
   auto next = rival();
   EXPECT_FALSE(next.campaign(2 * timing().term)) << TENURE_PROMISE;
   EXPECT_TRUE(eventually(
@@ -264,17 +270,8 @@ TEST_F(KafkaTransactions, TheSuccessorWaitsForTheEndOfATransaction) {
 }
 
 TEST_F(KafkaTransactions, ALeaderThatHangsInItsTransactionIsSucceeded) {
-  auto leader = candidate();
-  Transactions transactions(leader.backend, id_, {{"transaction.timeout.ms", "2000"}});
-  try_one(transactions);
-  const auto token = leader.campaign();
-  ASSERT_TRUE(token);
-  produce(transactions.begin(limit), "held");
-  ASSERT_TRUE(leader.renewed(*token));
-  gate_.hold_all(end_txn);
-  gate_.deafen();
-  auto outcome = held_commit(transactions, *token);
-  expel_the_leader();
+  Leader leader(*this, timing(), {{"transaction.timeout.ms", "2000"}});
+  auto outcome = held(leader, end_txn);
   auto next = rival();
   ASSERT_TRUE(next.campaign());
   gate_.let_go();
@@ -285,14 +282,10 @@ TEST_F(KafkaTransactions, ALeaderThatHangsInItsTransactionIsSucceeded) {
 // ---- rule 25 ----
 
 TEST_F(KafkaTransactions, ALateCopyOfWhatHoldsTheTransactionHoldsUpNobody) {
-  auto leader = candidate(presets().fast);  // The second copy comes after two seconds.
-  Transactions transactions(leader.backend, id_);
-  try_one(transactions);
-  const auto token = leader.campaign();
-  ASSERT_TRUE(token);
-  produce(transactions.begin(limit), "one");
+  Leader leader(*this, presets().fast);  // The second copy comes after two seconds.
+  produce(leader.transactions.begin(limit), "one");
   gate_.hold_next(txn_offset_commit);
-  ASSERT_EQ(transactions.commit(*token, limit), Outcome::committed) << "by a second copy";
+  ASSERT_EQ(leader.transactions.commit(leader.token, limit), Outcome::committed) << "by a second copy";
   gate_.let_go();
   ASSERT_TRUE(eventually([&] { return gate_.late_one_answered(); }, patience));
   leader.release();
@@ -301,19 +294,15 @@ TEST_F(KafkaTransactions, ALateCopyOfWhatHoldsTheTransactionHoldsUpNobody) {
 }
 
 TEST_F(KafkaTransactions, ALateCopyOfACommitCommitsNothingOfTheNextTransaction) {
-  auto leader = candidate();
-  Transactions transactions(leader.backend, id_);
-  try_one(transactions);
-  const auto token = leader.campaign();
-  ASSERT_TRUE(token);
-  produce(transactions.begin(limit), "one");
+  Leader leader(*this);
+  produce(leader.transactions.begin(limit), "one");
   gate_.hold_next(end_txn);
-  ASSERT_EQ(transactions.commit(*token, limit), Outcome::committed) << "by a second copy";
-  produce(transactions.begin(limit), "two");
+  ASSERT_EQ(leader.transactions.commit(leader.token, limit), Outcome::committed) << "by a second copy";
+  produce(leader.transactions.begin(limit), "two");
   gate_.let_go();
   ASSERT_TRUE(eventually([&] { return gate_.late_one_answered(); }, patience));
   EXPECT_EQ(committed(), " one") << TENURE_PROMISE;
-  transactions.abort(limit);
+  leader.transactions.abort(limit);
   EXPECT_EQ(committed(), " one") << TENURE_PROMISE;
 }
 

@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the launchers in docker/ print, for tests that start servers of their own.
+// What the launchers in docker/ print, for tests that start servers of their own; and a server of any store.
 #pragma once
 #include <array>
+#include <cctype>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <memory>
 #include <string>
+
+#ifdef TENURE_LAUNCHERS
+#include <gtest/gtest.h>
+#include <unistd.h>
+#endif
 
 namespace tenure::test {
 
@@ -34,5 +41,51 @@ inline std::map<std::string, std::string> read_env(const std::filesystem::path& 
   }
   return out;
 }
+
+#ifdef TENURE_LAUNCHERS
+/// A server of a test's own, by docker/STORE. It ends with this object, or with this process.
+class Launched {
+ public:
+  explicit Launched(const std::string& store)
+      : kafka_(store == "kafka"),
+        launcher_(TENURE_LAUNCHERS + store),
+        variable_(kafka_                ? "TENURE_KAFKA_BROKERS"
+                  : store == "postgres" ? "TENURE_POSTGRES_URL"
+                                        : upper(store)),
+        directory_(output_of(
+            launcher_ + " start --owner " + std::to_string(::getpid()) +
+            (kafka_ ? " --set group.min.session.timeout.ms=1000 --set group.initial.rebalance.delay.ms=0" : ""))) {}
+  ~Launched() { call("stop"); }
+  Launched(const Launched&) = delete;
+  Launched& operator=(const Launched&) = delete;
+
+  bool runs() const { return !directory_.empty(); }
+  std::string url() const {
+    auto address = read_env(directory_)[variable_];
+    std::erase(address, '\'');
+    return kafka_ ? "kafka://" + address + "/launched?create_topic=true&min_session_ms=1000" : address;
+  }
+
+  void crash() const { kafka_ ? call("node 1 kill --dir") : call("crash"); }       ///< By SIGKILL.
+  void restart() const { kafka_ ? call("node 1 start --dir") : call("restart"); }  ///< On the same data.
+  void freeze() const { kafka_ ? call("node 1 freeze --dir") : call("freeze"); }
+  void thaw() const { kafka_ ? call("node 1 thaw --dir") : call("thaw"); }
+
+ private:
+  static std::string upper(std::string name) {
+    for (auto& c : name) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+    return "TENURE_" + name;
+  }
+  void call(const std::string& words) const {
+    if (!runs()) return;
+    const auto command = launcher_ + ' ' + words + ' ' + directory_.string();
+    EXPECT_EQ(std::system(command.c_str()), 0) << command;
+  }
+
+  const bool kafka_;
+  const std::string launcher_, variable_;
+  const std::filesystem::path directory_;
+};
+#endif
 
 }  // namespace tenure::test

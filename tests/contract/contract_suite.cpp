@@ -58,16 +58,14 @@ GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(StoreContract);
 TEST_P(BackendContract, AFreeElectionIsAcquired) {
   terms_are_short();
   auto a = player("a");
-  const auto token = first_tenure(a);
-  ASSERT_TRUE(token);
-  EXPECT_GT(*token, Token{});
+  const auto token = lead(a);
+  EXPECT_GT(token, Token{});
 }
 
 TEST_P(BackendContract, AHeldElectionIsDeniedToOthersWhileItsLeaseIsRenewed) {
   terms_are_short();
   auto a = player("a"), b = player("b");
-  auto token = first_tenure(a);
-  ASSERT_TRUE(token);
+  auto token = std::optional(lead(a));
   auto held_until = now();
   int denied = 0;
   for (const auto begun = now(); now() < begun + 2 * timing_.term || (denied == 0 && now() < begun + patience);) {
@@ -96,53 +94,49 @@ TEST_P(BackendContract, AHeldElectionIsDeniedToOthersWhileItsLeaseIsRenewed) {
 
 TEST_P(BackendContract, OnlyTheHolderRenewsTheLease) {
   auto a = player("a"), b = player("b");
-  const auto token = first_tenure(a);
-  ASSERT_TRUE(token);
-  EXPECT_TRUE(std::holds_alternative<Denied>(b.renew(*token)));
-  EXPECT_TRUE(std::holds_alternative<Denied>(b.renew(Token{token->value + 1})));
-  EXPECT_TRUE(a.renewed(*token));
+  const auto token = lead(a);
+  EXPECT_TRUE(std::holds_alternative<Denied>(b.renew(token)));
+  EXPECT_TRUE(std::holds_alternative<Denied>(b.renew(Token{token.value + 1})));
+  EXPECT_TRUE(a.renewed(token));
 }
 
 TEST_P(BackendContract, NobodyRenewsALeaseThatHasEnded) {
   if (!store_->lapses()) GTEST_SKIP() << "a living holder keeps this store's tenures";
   terms_are_short();
   auto a = player("a");
-  const auto token = first_tenure(a);
-  ASSERT_TRUE(token);
+  const auto token = lead(a);
   wait_out(Player::within(timing_.term));
-  EXPECT_FALSE(a.renewed(*token));
+  EXPECT_FALSE(a.renewed(token));
   const auto next = a.campaign(patience);
   ASSERT_TRUE(next);
-  EXPECT_GT(*next, *token);
+  EXPECT_GT(*next, token);
 }
 
 TEST_P(BackendContract, AReleasedElectionIsFreeAtOnceAndTheOldHolderIsDenied) {
   auto a = player("a"), b = player("b");
-  const auto token = first_tenure(a);
-  ASSERT_TRUE(token);
+  const auto token = lead(a);
   ASSERT_EQ(a.release(), std::nullopt);
-  EXPECT_FALSE(a.renewed(*token));
+  EXPECT_FALSE(a.renewed(token));
   const auto next = b.campaign(store_->first_election());
   ASSERT_TRUE(next);
-  EXPECT_GT(*next, *token);
-  EXPECT_FALSE(a.renewed(*token));
+  EXPECT_GT(*next, token);
+  EXPECT_FALSE(a.renewed(token));
   EXPECT_TRUE(b.renewed(*next));
 }
 
 TEST_P(BackendContract, OnlyTheHolderReleasesAnElection) {
   auto a = player("a"), b = player("b");
-  const auto token = first_tenure(a);
-  ASSERT_TRUE(token);
+  const auto token = lead(a);
   EXPECT_EQ(b.release(), std::nullopt);
   EXPECT_FALSE(std::holds_alternative<Granted>(b.acquire()));
   EXPECT_EQ(b.release(), std::nullopt);
-  EXPECT_TRUE(a.renewed(*token));
+  EXPECT_TRUE(a.renewed(token));
 }
 
 TEST_P(BackendContract, ReleasingTwiceOrNothingIsNoError) {
   auto a = player("a");
   EXPECT_EQ(a.release(), std::nullopt);
-  ASSERT_TRUE(first_tenure(a));
+  lead(a);
   EXPECT_EQ(a.release(), std::nullopt);
   EXPECT_EQ(a.release(), std::nullopt);
 }
@@ -150,20 +144,19 @@ TEST_P(BackendContract, ReleasingTwiceOrNothingIsNoError) {
 TEST_P(BackendContract, ACrashedHolderIsReplaced) {
   terms_are_short();
   auto a = player("a"), b = player("b");
-  const auto token = first_tenure(a);
-  ASSERT_TRUE(token);
+  const auto token = lead(a);
   static_cast<void>(b.acquire());
   store_->crash(a.give_up_backend());
   const auto next = b.campaign(patience);
   ASSERT_TRUE(next);
-  EXPECT_GT(*next, *token);
+  EXPECT_GT(*next, token);
 }
 
 TEST_P(BackendContract, AHolderThatStopsRenewingIsReplacedOnlyAfterItsLease) {
   if (!store_->lapses()) GTEST_SKIP() << "a living holder keeps this store's tenures";
   terms_are_short();
   auto a = player("a"), b = player("b");
-  ASSERT_TRUE(first_tenure(a));
+  lead(a);
   Clock::Time asked;
   for (bool renewed = false; !renewed; renewed = a.renewed(*a.campaign(patience))) asked = now();
   ASSERT_TRUE(b.campaign(patience));
@@ -179,7 +172,7 @@ TEST_P(BackendContract, TokensRiseWhateverEndedTheTenure) {
     return higher;
   };
   auto a = player("a");
-  ASSERT_TRUE(rises(first_tenure(a)));
+  ASSERT_TRUE(rises(lead(a)));
   ASSERT_EQ(a.release(), std::nullopt);
   ASSERT_TRUE(rises(a.campaign(patience)));  // after a release
   store_->crash(a.give_up_backend());
@@ -220,8 +213,8 @@ TEST_P(BackendContract, ARestartedStoreStillKnowsTheHolder) {
 
 TEST_P(BackendContract, ElectionsOfOneStoreAreIndependent) {
   auto a = player("a", "one"), b = player("b", "two");
-  ASSERT_TRUE(first_tenure(a));
-  ASSERT_TRUE(first_tenure(b));
+  lead(a);
+  lead(b);
   EXPECT_EQ(a.release(), std::nullopt);
   const auto sight = sight_of(b);
   ASSERT_TRUE(std::holds_alternative<Incumbent>(sight));
@@ -269,9 +262,8 @@ TEST_P(BackendContract, ContendedIncrementsAreNotLost) {
 TEST_P(BackendContract, ObserversLearnWhoLeadsAndForHowLong) {
   auto a = player("a"), watcher = player("watcher");
   EXPECT_TRUE(std::holds_alternative<Vacant>(sight_of(watcher)));
-  const auto token = first_tenure(a);
-  ASSERT_TRUE(token);
-  ASSERT_TRUE(a.renewed(*token));
+  const auto token = lead(a);
+  ASSERT_TRUE(a.renewed(token));
   const auto sight = sight_of(watcher);
   ASSERT_TRUE(std::holds_alternative<Incumbent>(sight));
   const auto& who = std::get<Incumbent>(sight);
@@ -279,7 +271,7 @@ TEST_P(BackendContract, ObserversLearnWhoLeadsAndForHowLong) {
   EXPECT_EQ(who.address, "a:1");
   EXPECT_FALSE(who.incarnation.empty());
   EXPECT_EQ(who.version, version());
-  EXPECT_EQ(who.token, *token);
+  EXPECT_EQ(who.token, token);
   EXPECT_GT(who.remaining, Clock::Duration::zero());
   // It may be told late, but never for longer than a term from now (rounded up to a millisecond).
   EXPECT_LE(who.remaining, timing_.term + milliseconds(1));
@@ -291,13 +283,12 @@ TEST_P(BackendContract, AnObserverSeesALapsedLeaseWithNothingRemaining) {
   if (!store_->lapses()) GTEST_SKIP() << "a living holder keeps this store's tenures";
   terms_are_short();
   auto a = player("a"), watcher = player("watcher");
-  const auto token = first_tenure(a);
-  ASSERT_TRUE(token);
+  const auto token = lead(a);
   ASSERT_TRUE(std::holds_alternative<Incumbent>(sight_of(watcher)));
   wait_out(Player::within(timing_.term + milliseconds(1)));
   const auto sight = sight_of(watcher);
   ASSERT_TRUE(std::holds_alternative<Incumbent>(sight));
-  EXPECT_EQ(std::get<Incumbent>(sight).token, *token);
+  EXPECT_EQ(std::get<Incumbent>(sight).token, token);
   EXPECT_EQ(std::get<Incumbent>(sight).remaining, Clock::Duration::zero());
 }
 
@@ -307,14 +298,13 @@ TEST_P(BackendContract, ARequestToStepDownReachesTheLeaderWithItsNextRenewal) {
   const auto ask = [&](const std::string& why) {
     return b.backend().request_step_down("ops", why, Player::within(timing_.call));
   };
-  const auto token = first_tenure(a);
-  ASSERT_TRUE(token);
+  const auto token = lead(a);
   const auto offered = ask("upgrade");
   if (offered && offered->fault == Fault::misconfigured) GTEST_SKIP() << offered->message;
   ASSERT_EQ(offered, std::nullopt);
-  const auto answer = a.renew(*token);
+  const auto answer = a.renew(token);
   ASSERT_TRUE(std::holds_alternative<StepDownRequested>(answer));
-  EXPECT_EQ(std::get<StepDownRequested>(answer).token, *token);
+  EXPECT_EQ(std::get<StepDownRequested>(answer).token, token);
   EXPECT_EQ(std::get<StepDownRequested>(answer).by, "ops");
   EXPECT_EQ(std::get<StepDownRequested>(answer).why, "upgrade");
   ASSERT_EQ(a.release(), std::nullopt);
@@ -330,8 +320,7 @@ TEST_P(BackendContract, ARequestToStepDownReachesTheLeaderWithItsNextRenewal) {
 
 TEST_P(BackendContract, AwaitChangeEndsAtItsLimitOrByItsStopToken) {
   auto a = player("a"), b = player("b");
-  const auto token = first_tenure(a);
-  ASSERT_TRUE(token);
+  lead(a);
   const auto seen = sight_of(b);
   const Lateness lateness;
   const auto limit = Player::within(timing_.retry);
@@ -350,18 +339,17 @@ TEST_P(BackendContract, AwaitChangeEndsAtItsLimitOrByItsStopToken) {
 TEST_P(BackendContract, AReleaseEndsTheWaitOfAFollower) {
   if (!store_->pushes()) GTEST_SKIP() << "this store tells nobody of a change";
   auto a = player("a"), b = player("b");
-  const auto token = first_tenure(a);
-  ASSERT_TRUE(token);
+  const auto token = lead(a);
   ASSERT_FALSE(std::holds_alternative<Granted>(b.acquire()));
   Clock::Time led{};
   std::jthread follower([&] {
     if (b.campaign(patience)) led = now();
   });
   for (int i = 0; i < 20; ++i) {
-    ASSERT_TRUE(a.renewed(*token));
+    ASSERT_TRUE(a.renewed(token));
     wait_out(Player::within(timing_.retry));
   }
-  ASSERT_TRUE(a.renewed(*token));
+  ASSERT_TRUE(a.renewed(token));
   const auto released = now();
   ASSERT_EQ(a.release(), std::nullopt);
   follower.join();
@@ -372,9 +360,8 @@ TEST_P(BackendContract, AReleaseEndsTheWaitOfAFollower) {
 TEST_P(BackendContract, AReleaseBeforeAwaitChangeIsNotMissed) {
   if (!store_->pushes()) GTEST_SKIP() << "this store tells nobody of a change";
   auto a = player("a"), b = player("b");
-  const auto token = first_tenure(a);
-  ASSERT_TRUE(token);
-  ASSERT_TRUE(a.renewed(*token));
+  const auto token = lead(a);
+  ASSERT_TRUE(a.renewed(token));
   const auto seen = sight_of(b);
   ASSERT_EQ(a.release(), std::nullopt);
   const auto before = now();
@@ -410,8 +397,7 @@ TEST_P(BackendContract, WhoResignsLeavesTheLeadToAFollower) {
 
 TEST_P(BackendContract, EveryVerbEndsAtItsLimitWhenTheStoreHangs) {
   auto a = player("a"), b = player("b");
-  const auto token = first_tenure(a);
-  ASSERT_TRUE(token);
+  const auto token = lead(a);
   if (!store_->hang(true)) GTEST_SKIP() << "this store cannot be made to hang";
   const Lateness lateness;
   const auto in_time = [&](const char* verb, auto&& call) {
@@ -421,7 +407,7 @@ TEST_P(BackendContract, EveryVerbEndsAtItsLimitWhenTheStoreHangs) {
     EXPECT_LE(ended, limit.by + milliseconds(200) + 3 * lateness.most(ended)) << verb;
   };
   in_time("renew",
-          [&](const Limit& limit) { EXPECT_TRUE(std::holds_alternative<Unknown>(a.backend().renew(*token, limit))); });
+          [&](const Limit& limit) { EXPECT_TRUE(std::holds_alternative<Unknown>(a.backend().renew(token, limit))); });
   in_time("acquire",
           [&](const Limit& limit) { EXPECT_FALSE(std::holds_alternative<Granted>(b.backend().acquire(limit))); });
   in_time("observe", [&](const Limit& limit) { b.backend().observe(limit); });
@@ -436,12 +422,11 @@ TEST_P(BackendContract, EveryVerbEndsAtItsLimitWhenTheStoreHangs) {
 /// By an hour, once and there and back, while somebody leads and somebody else contends.
 TEST_P(BackendContract, ASteppedStoreClockMakesNoSecondLeader) {
   auto a = player("a"), b = player("b");
-  const auto token = first_tenure(a);
-  ASSERT_TRUE(token);
+  const auto token = lead(a);
   for (const auto step : {hours(1), hours(-1), hours(-1), hours(1)}) {
     if (!store_->step_clock(step)) GTEST_SKIP() << "this store's clock cannot be stepped";
     for (int i = 0; i < 20; ++i) {
-      ASSERT_TRUE(a.renewed(*token));
+      ASSERT_TRUE(a.renewed(token));
       ASSERT_FALSE(std::holds_alternative<Granted>(b.acquire()));
       b.backend().await_change(Vacant{}, Player::within(timing_.retry));
     }
@@ -450,7 +435,7 @@ TEST_P(BackendContract, ASteppedStoreClockMakesNoSecondLeader) {
   ASSERT_EQ(a.release(), std::nullopt);
   const auto next = b.campaign(patience);
   ASSERT_TRUE(next);
-  EXPECT_GT(*next, *token) << "the token followed the store's clock back";
+  EXPECT_GT(*next, token) << "the token followed the store's clock back";
 }
 
 TEST_P(BackendContract, ASteppedStoreClockNeitherHastensNorDelaysATakeover) {
@@ -487,7 +472,7 @@ TEST_P(BackendContract, OddElectionNamesAreElectionsOfTheirOwn) {
     SCOPED_TRACE(testing::PrintToString(election));
     EXPECT_TRUE(std::holds_alternative<Vacant>(sight_of(player("watcher", election))));
     auto& p = players.emplace_back(player("p" + std::to_string(players.size()), election));
-    ASSERT_TRUE(first_tenure(p));
+    lead(p);
     EXPECT_EQ(p.backend().election(), election);
     const auto sight = sight_of(player("watcher", election));
     ASSERT_TRUE(std::holds_alternative<Incumbent>(sight));
@@ -498,7 +483,7 @@ TEST_P(BackendContract, OddElectionNamesAreElectionsOfTheirOwn) {
 TEST_P(BackendContract, OddCandidateNamesReachAnObserverUnchanged) {
   const Candidate odd{"a'\"\\\n\r\x01{}$1:=,; \xff" + std::string(max_candidate_bytes - 20, 'n'), "\t'--\x7f"};
   auto a = player(odd);
-  ASSERT_TRUE(first_tenure(a));
+  lead(a);
   const auto sight = sight_of(player("watcher"));
   ASSERT_TRUE(std::holds_alternative<Incumbent>(sight));
   EXPECT_EQ(std::get<Incumbent>(sight).name, odd.name);
@@ -553,7 +538,7 @@ TEST_P(StoreContract, ARecordIsReadAsItWasWritten) {
 }
 
 /// The store's clock, and how long ago it was at a write: followers count by that.
-TEST_P(StoreContract, TheStoreTellsWhenARecordWasWritten) {
+TEST_P(StoreContract, TheStoreSaysWhenARecordWasWritten) {
   const auto a = open(), b = open();
   const auto asked = now();
   ASSERT_TRUE(applied(a->compare_and_set(std::nullopt, record(1, 11), call())));
@@ -605,9 +590,7 @@ TEST_P(StoreContract, AWriteMayDemandARelease) {
   const auto a = open(), b = open();
   ASSERT_TRUE(applied(a->compare_and_set(std::nullopt, record(1, 11), call())));
   EXPECT_TRUE(refused(b->compare_and_set(Expected{{1}, {11}, true}, record(2, 22, "b"), call()))) << "it is held";
-  auto released = record(1, 12);
-  released.released = true;
-  ASSERT_TRUE(applied(a->compare_and_set(Expected{{1}, {11}}, released, call())));
+  ASSERT_TRUE(applied(a->compare_and_set(Expected{{1}, {11}}, released(1, 12), call())));
   EXPECT_TRUE(refused(b->compare_and_set(Expected{{1}, {11}, true}, record(2, 22, "b"), call())));
   EXPECT_TRUE(applied(b->compare_and_set(Expected{{1}, {12}, true}, record(2, 22, "b"), call())));
 }
@@ -625,9 +608,7 @@ TEST_P(StoreContract, ALateDuplicateOfAWriteChangesNothing) {
 TEST_P(StoreContract, AReleaseStandsInTheRecord) {
   const auto a = open();
   ASSERT_TRUE(applied(a->compare_and_set(std::nullopt, record(1, 11), call())));
-  auto released = record(1, 12);
-  released.released = true;
-  ASSERT_TRUE(applied(a->compare_and_set(Expected{{1}, {11}}, released, call())));
+  ASSERT_TRUE(applied(a->compare_and_set(Expected{{1}, {11}}, released(1, 12), call())));
   const auto found = standing(*open());
   ASSERT_TRUE(found);
   EXPECT_TRUE(found->released);
@@ -681,9 +662,7 @@ TEST_P(StoreContract, AChangeOfTheRecordEndsAwaitChangeAlsoIfItCameFirst) {
   const auto found = standing(*b);
   ASSERT_TRUE(found);
   const auto before = now();
-  auto released = record(1, 12);
-  released.released = true;
-  ASSERT_TRUE(applied(a->compare_and_set(Expected{{1}, {11}}, released, call())));
+  ASSERT_TRUE(applied(a->compare_and_set(Expected{{1}, {11}}, released(1, 12), call())));
   b->await_change(Version{found->token, found->beat}, Player::within(patience));
   EXPECT_LT(now() - before, patience);
 }
@@ -694,13 +673,13 @@ TEST_P(StoreContract, APushNamesOnlyAReleaseThatStands) {
   const auto a = open(), b = open();
   ASSERT_TRUE(applied(a->compare_and_set(std::nullopt, record(1, 1), call())));
   ASSERT_TRUE(standing(*b));
-  std::vector<Version> released;
+  std::vector<Version> freed;
   int named = 0;
   const auto wait = [&](Version seen, Clock::Duration within) {
     const auto version = b->await_change(seen, Player::within(within));
     if (!version) return;
     ++named;
-    EXPECT_NE(std::find(released.begin(), released.end(), *version), released.end()) << "it names what nobody released";
+    EXPECT_NE(std::find(freed.begin(), freed.end(), *version), freed.end()) << "it names what nobody released";
   };
   wait({{1}, 1}, timing_.retry);  // it listens from here on
   for (std::uint64_t token = 1; token < 20 && (token < 3 || (named == 0 && store_->names_releases())); ++token) {
@@ -713,10 +692,8 @@ TEST_P(StoreContract, APushNamesOnlyAReleaseThatStands) {
       wait({{token + 1}, 100}, timing_.retry);
       if (now() - began >= timing_.retry / 2) break;
     }
-    auto release = record(token + 1, token + 1);
-    release.released = true;
-    released.push_back({release.token, release.beat});
-    ASSERT_TRUE(applied(a->compare_and_set(Expected{{token + 1}, {100}}, release, call())));
+    freed.push_back({{token + 1}, token + 1});
+    ASSERT_TRUE(applied(a->compare_and_set(Expected{{token + 1}, {100}}, released(token + 1, token + 1), call())));
     wait({{token + 1}, 100}, patience);
   }
   EXPECT_EQ(named > 0, store_->names_releases());
@@ -726,18 +703,17 @@ TEST_P(StoreContract, APushNamesOnlyAReleaseThatStands) {
 
 TEST_P(StoreContract, ARequestToStepDownReachesTheHolderWithItsNextRenewal) {
   auto a = player("a");
-  const auto token = first_tenure(a);
-  ASSERT_TRUE(token);
+  const auto token = lead(a);
   const auto asker = open();
-  const auto offered = asker->request_step_down({Token{token->value + 1}, "ops", "another tenure"}, call());
+  const auto offered = asker->request_step_down({Token{token.value + 1}, "ops", "another tenure"}, call());
   if (offered && offered->fault == Fault::misconfigured) GTEST_SKIP() << offered->message;
-  EXPECT_TRUE(a.renewed(*token)) << "a request of another token means nothing";
-  ASSERT_EQ(asker->request_step_down({*token, "ops", "upgrade"}, call()), std::nullopt);
+  EXPECT_TRUE(a.renewed(token)) << "a request of another token means nothing";
+  ASSERT_EQ(asker->request_step_down({token, "ops", "upgrade"}, call()), std::nullopt);
   for (int i = 0; i < 2; ++i) {
-    const auto answer = a.renew(*token);
+    const auto answer = a.renew(token);
     ASSERT_TRUE(std::holds_alternative<StepDownRequested>(answer))
         << "it stands beside the record until that is replaced";
-    EXPECT_EQ(std::get<StepDownRequested>(answer).token, *token);
+    EXPECT_EQ(std::get<StepDownRequested>(answer).token, token);
     EXPECT_EQ(std::get<StepDownRequested>(answer).by, "ops");
     EXPECT_EQ(std::get<StepDownRequested>(answer).why, "upgrade");
   }
@@ -748,9 +724,7 @@ TEST_P(StoreContract, ARequestToStepDownReachesTheHolderWithItsNextRenewal) {
 }
 
 TEST_P(StoreContract, AGhostRecordIsTakenOverAtOnceWithANewToken) {
-  auto owner = player("owner");
-  ASSERT_TRUE(first_tenure(owner));
-  ASSERT_EQ(owner.release(), std::nullopt);
+  leave_it_free();
   auto a = faulty("a");
   a.store->next(Mishap::answer_lost);
   ASSERT_TRUE(std::holds_alternative<Unknown>(a.player.acquire()));
@@ -763,9 +737,7 @@ TEST_P(StoreContract, AGhostRecordIsTakenOverAtOnceWithANewToken) {
 }
 
 TEST_P(StoreContract, AGhostRecordIsReleased) {
-  auto owner = player("owner");
-  ASSERT_TRUE(first_tenure(owner));
-  ASSERT_EQ(owner.release(), std::nullopt);
+  leave_it_free();
   auto a = faulty("a");
   a.store->next(Mishap::answer_lost);
   ASSERT_TRUE(std::holds_alternative<Unknown>(a.player.acquire()));
@@ -774,9 +746,7 @@ TEST_P(StoreContract, AGhostRecordIsReleased) {
 }
 
 TEST_P(StoreContract, AfterAReleaseALateClaimFindsNothing) {
-  auto owner = player("owner");
-  ASSERT_TRUE(first_tenure(owner));
-  ASSERT_EQ(owner.release(), std::nullopt);
+  leave_it_free();
   auto a = faulty("a");
   a.store->next(Mishap::held);
   ASSERT_TRUE(std::holds_alternative<Unknown>(a.player.acquire()));

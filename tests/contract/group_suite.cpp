@@ -95,7 +95,7 @@ TEST_P(GroupContract, ASessionStandsAsItWasOpenedAndAsItWasRenewed) {
 }
 
 /// The store's clock, and how long ago it was at a write: who only watches counts by that.
-TEST_P(GroupContract, TheStoreTellsWhenASessionWasWritten) {
+TEST_P(GroupContract, TheStoreSaysWhenASessionWasWritten) {
   auto a = stranger("a"), b = stranger("b");
   const auto tells = [&](const Look& look, Clock::Time asked, milliseconds least) {
     ASSERT_TRUE(look.sessions.contains(a.id()));
@@ -802,7 +802,7 @@ TEST_P(GroupContract, ASweepOfManyIsOneCall) {
 
 // ---- looks ----
 
-TEST_P(GroupContract, ALookTellsAllAndThenOnlyWhatChanged) {
+TEST_P(GroupContract, ALookShowsAllAndThenOnlyWhatChanged) {
   auto a = member("a"), b = member("b");
   const auto many = numbered("election ", 100);
   ASSERT_EQ(a.claim(many).claimed.size(), many.size());
@@ -832,7 +832,7 @@ TEST_P(GroupContract, ALookTellsAllAndThenOnlyWhatChanged) {
   EXPECT_TRUE(nothing_new());
 }
 
-TEST_P(GroupContract, WhoJoinedIsToldOfThatWhateverElseIsLeftOut) {
+TEST_P(GroupContract, WhoJoinedIsShownThatWhateverElseIsLeftOut) {
   auto a = member("a");
   ASSERT_EQ(a.claim({"in", "later", "out"}).claimed.size(), 3u);
   auto b = stranger("b");
@@ -853,7 +853,7 @@ TEST_P(GroupContract, WhoJoinedIsToldOfThatWhateverElseIsLeftOut) {
   EXPECT_EQ(b.seen().token("in"), a.seen().token("in")) << "a claim of this session may be under way";
 }
 
-TEST_P(GroupContract, ACommitTellsNoSessionButItsOwn) {
+TEST_P(GroupContract, ACommitShowsNoSessionButItsOwn) {
   auto a = member("a"), b = member("b");
   EXPECT_TRUE(b.look({}).all_sessions);
   const auto granted = b.commit(b.renewal());
@@ -867,7 +867,7 @@ TEST_P(GroupContract, ACommitTellsNoSessionButItsOwn) {
   EXPECT_TRUE(refused.look.sessions.contains(a.id()));
 }
 
-TEST_P(GroupContract, ACommitsAnswerTellsWhatOthersChanged) {
+TEST_P(GroupContract, ACommitsAnswerShowsWhatOthersChanged) {
   auto a = member("a"), b = member("b");
   b.look();
   ASSERT_TRUE(a.claims("one"));
@@ -891,7 +891,7 @@ TEST_P(GroupContract, ACommitsAnswerTellsWhatOthersChanged) {
   EXPECT_EQ(done.look.leads, standing().leads);
 }
 
-TEST_P(GroupContract, ACursorThatIsNoneTellsAll) {
+TEST_P(GroupContract, ACursorThatIsNoneShowsAll) {
   auto a = member("a");
   ASSERT_TRUE(a.claims("jobs"));
   for (const std::string cursor : {"?", "-1", "99999999999999999999999999"}) {

@@ -11,6 +11,7 @@
 #include "gateway.hpp"
 #include "messages.hpp"
 #include "options.hpp"
+#include "refusal.hpp"
 #include "store_calls.hpp"
 
 namespace tenure::etcd {
@@ -38,12 +39,7 @@ TEST(EtcdBase64, IsThatOfRfc4648) {
 // ---- options ----
 
 std::string refusal(const std::string& url) {
-  try {
-    checked(from_url(url));
-  } catch (const std::invalid_argument& e) {
-    return e.what();
-  }
-  return "accepted";
+  return tenure::test::refusal_of([&] { checked(from_url(url)); });
 }
 
 TEST(EtcdOptions, AUrlNamesMembersAndSettings) {

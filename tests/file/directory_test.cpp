@@ -12,6 +12,7 @@
 #include <cstdarg>
 #include <functional>
 
+#include "refusal.hpp"
 #include "store.hpp"
 #include "support.hpp"
 
@@ -88,12 +89,7 @@ struct After {
 };
 
 std::string refusal(const fs::path& base, const std::string& election = "jobs") {
-  try {
-    Store{base, election};
-  } catch (const std::invalid_argument& e) {
-    return e.what();
-  }
-  return "accepted";
+  return tenure::test::refusal_of([&] { Store{base, election}; });
 }
 
 TEST(FileDirectory, NamesArePercentEncoded) {

@@ -15,6 +15,7 @@ namespace {
 using NeliClaim = NeliTest;
 using NeliJoin = NeliTest;
 using NeliNonce = NeliTest;
+using NeliRank = NeliTest;
 using NeliWait = NeliTest;
 
 // ---- rules 1 and 2: join ----
@@ -51,7 +52,7 @@ TEST_F(NeliJoin, TriesUntilTheRecordIsRead) {
   EXPECT_TRUE(s.did<effect::Open>());
 }
 
-TEST_F(NeliJoin, TellsTheSameTroubleAgainOnlyAtTheLimit) {
+TEST_F(NeliJoin, ReportsTheSameTroubleAgainOnlyAtTheLimit) {
   s.call(Verb::acquire);
   s.observed(unreachable);
   s.take_answer<Unknown>();
@@ -61,7 +62,7 @@ TEST_F(NeliJoin, TellsTheSameTroubleAgainOnlyAtTheLimit) {
   EXPECT_EQ(s.take_answer<Unknown>().error, unreachable);
 }
 
-TEST_F(NeliJoin, TellsWhoLeadsWhileItWaitsForAnAssignment) {
+TEST_F(NeliJoin, SaysWhoLeadsWhileItWaitsForAnAssignment) {
   s.call(Verb::acquire);
   s.observed(record(41));
   const auto holder = s.take_answer<Denied>().holder;
@@ -138,8 +139,7 @@ TEST_F(NeliNonce, ServesEveryReadUntilTheNextRevoke) {
     EXPECT_FALSE(s.did<effect::SendCommit>());
   }
   const auto first = s.nonce;
-  s.give(fact::Revoked{s.handle, false});
-  s.assigned(true, 8);
+  s.rebalanced(true, 8);
   s.take_commit(1);
   EXPECT_NE(s.nonce, first);
 }
@@ -158,8 +158,7 @@ TEST_F(NeliNonce, AReadThatFailedIsRepeatedAfterAPauseAndAnotherOneDecidesNothin
   s.own();
   const auto asked = s.take<effect::ReadMember>().id;
   s.give(fact::MemberRead{asked + 1, Reading{record(40, "other", true), s.nonce}});
-  s.call(Verb::acquire);
-  EXPECT_FALSE(s.did<effect::SendCommit>());
+  EXPECT_FALSE(s.claims());
   s.give(fact::MemberRead{asked, unreachable});
   s.advance(249ms);
   EXPECT_FALSE(s.did<effect::ReadMember>());
@@ -171,8 +170,8 @@ TEST_F(NeliNonce, UnansweredForALeaseCostsTheHandle) {
   s.join();
   s.assigned(true);
   s.forget();
-  s.call(Verb::await_change, {}, Vacant{}, 1min);
-  s.expect_drop_after_a_lease();
+  s.await();
+  s.expect_drop_after(lease);
 }
 
 TEST_F(NeliNonce, NoPartitionForItMeansToLookAtTheTopicAgain) {
@@ -190,32 +189,27 @@ TEST_F(NeliNonce, NoPartitionForItMeansToLookAtTheTopicAgain) {
 // Rule 4: the wait, and what ends it.
 TEST_F(NeliWait, AReleasedRecordIsClaimedAtOnce) {
   s.own_what_is_free();
-  s.call(Verb::acquire);
-  EXPECT_EQ(s.take_commit(0).offset, 41);
+  EXPECT_EQ(s.claim(), 41);
 }
 
 TEST_F(NeliWait, OnesOwnRecordIsClaimedAtOnce) {
   s.join(record(40, "mine"));
-  s.own();
-  s.read(record(40, "mine"));
-  s.call(Verb::acquire);
-  EXPECT_EQ(s.take_commit(0).offset, 41);
+  s.own_over(record(40, "mine"));
+  EXPECT_EQ(s.claim(), 41);
 }
 
 // Rule 5: an absent record.
 TEST_F(NeliWait, AnAbsentRecordOfANewGroupIsClaimedAtOnceByTheWallClocksToken) {
   s.join();
-  s.own(1);
-  s.read(std::nullopt);
-  s.call(Verb::acquire);
-  EXPECT_EQ(s.take_commit(0).offset, unix_start + 1);
+  s.own_over(std::nullopt, 1);
+  EXPECT_EQ(s.claim(), unix_start + 1);
 }
 
 /// How long an owner waits after its assignment before it claims over an absent record.
 Clock::Duration wait_of_absent(Neli::Config with, int generation) {
   Scene s(std::move(with));
   s.join();
-  s.call(Verb::await_change, {}, Vacant{}, 1min);
+  s.await();
   s.stands(std::nullopt);
   s.advance(3s);  // which an observer sees all the time, and which proves nothing
   s.answering = false;
@@ -253,7 +247,7 @@ Clock::Duration wait_of_absent_in_turmoil(Neli::Config with, F meanwhile) {
       s.call(Verb::acquire);
     }
     if (s.did<effect::SendCommit>()) break;
-    s.give(fact::Revoked{s.handle, false});
+    s.revoked();
     if (generation == 7) meanwhile(s);
     s.forget();
   }
@@ -266,7 +260,7 @@ TEST_F(NeliWait, AnAbsentRecordIsWaitedForOnceHoweverOftenTheGroupRebalances) {
 
 TEST_F(NeliWait, AnAbsentRecordThatStoodMeanwhileIsWaitedForAnew) {
   const auto stood = [](Scene& it) {
-    it.call(Verb::await_change, {}, Vacant{}, 1min);
+    it.await();
     it.advance(250ms);
     it.observed(record(41));
   };
@@ -276,7 +270,7 @@ TEST_F(NeliWait, AnAbsentRecordThatStoodMeanwhileIsWaitedForAnew) {
 TEST_F(NeliWait, AnAbsentRecordIsWaitedForAnewByAnotherMember) {
   // Without us the group may have been empty, and whoever led meanwhile be deleted from it.
   const auto lost = [](Scene& it) {
-    it.give(fact::Revoked{it.handle, true});
+    it.revoked(true);
     it.stands(std::nullopt);
     it.advance(1s);
     it.answering = false;
@@ -299,10 +293,8 @@ TEST_F(NeliWait, AnAbsentRecordThatThisProcessHasSeenIsALeaseAway) {
 
 TEST_F(NeliWait, AnAbsentRecordAfterAForeignCommitIsALeaseAway) {
   s.join(Commit{0, "somebody's own"});
-  s.own(1);
-  s.read(std::nullopt);
-  s.call(Verb::acquire);
-  EXPECT_FALSE(s.did<effect::SendCommit>());
+  s.own_over(std::nullopt, 1);
+  EXPECT_FALSE(s.claims());
 }
 
 TEST_F(NeliWait, AnAbsentRecordIsALeaseAwayForThoseWhoAskForIt) {
@@ -319,16 +311,15 @@ TEST_F(NeliWait, WhoJoinedBeforeTheGroupWasThereClaimsAtOnceInALaterGeneration) 
       one.observed(std::nullopt, !by_generation);
       one.opened();
       one.assigned(false, by_generation ? 1 : 2);
-      one.give(fact::Revoked{one.handle, false});
+      one.revoked();
       if (evicted) {
-        one.give(fact::Revoked{one.handle, true});
+        one.revoked(true);
         one.stands(std::nullopt);
         one.advance(1s);
         one.answering = false;
         one.opened();
       }
-      one.own(3);
-      one.read(std::nullopt);
+      one.own_over(std::nullopt, 3);
       one.call(Verb::acquire);
       EXPECT_EQ(one.did<effect::SendCommit>(), !evicted) << by_generation << evicted;
     }
@@ -351,84 +342,72 @@ TEST_F(NeliWait, WhoWasEvictedBeganTheGroupNoMore) {
 
 // Rule 24: the rank is of when the handle was opened.
 
-TEST(NeliRank, WhoIsDealtPartition0BeforeALeaderThatClaimedMeanwhileMakesRoom) {
+TEST_F(NeliRank, WhoIsDealtPartition0BeforeALeaderThatClaimedMeanwhileMakesRoom) {
   for (const std::int64_t ranked : {40, 41}) {
-    Scene s;
+    s = Scene();
     s.join(record(ranked));
-    s.own(2);
-    s.read(record(41));
+    s.own_over(record(41), 2);
     EXPECT_EQ(s.did<effect::Drop>(), ranked < 41) << "it knew of that one when it was ranked";
   }
 }
 
-TEST(NeliRank, ItMakesRoomOnce) {
-  Scene s;
+TEST_F(NeliRank, ItMakesRoomOnce) {
   s.join(record(40));
-  s.own(2);
-  s.read(record(41));
+  s.own_over(record(41), 2);
   ASSERT_TRUE(s.did<effect::Drop>());
   s.stands(record(41));
   s.advance(1s);
   s.answering = false;
   s.opened();
   s.forget();
-  s.own(4);
-  s.read(record(42));
+  s.own_over(record(42), 4);
   EXPECT_FALSE(s.did<effect::Drop>());
 }
 
-TEST(NeliRank, WhoWasThereWhenTheLeaderDiedMakesNoRoom) {
-  Scene s;
+TEST_F(NeliRank, WhoWasThereWhenTheLeaderDiedMakesNoRoom) {
   s.join(record(40));
   s.assigned(false, 1);
   s.stands(record(41));
   s.advance(lease / 2);
   s.answering = false;
-  s.give(fact::Revoked{s.handle, false});
-  s.own(2);
-  s.read(record(41));
+  s.revoked();
+  s.own_over(record(41), 2);
   EXPECT_FALSE(s.did<effect::Drop>());
 }
 
-TEST(NeliRank, WhatIsReleasedIsClaimedWhateverTheRank) {
-  Scene s;
+TEST_F(NeliRank, WhatIsReleasedIsClaimedWhateverTheRank) {
   s.join(record(40));
-  s.own(2);
-  s.read(record(41, "other", true));
+  s.own_over(record(41, "other", true), 2);
   EXPECT_FALSE(s.did<effect::Drop>());
 }
 
 // Rule 4 again: another's record.
 TEST_F(NeliWait, AnothersRecordIsWaitedForFromWhenItWasFirstSeen) {
   s.join(record(41));
-  s.call(Verb::await_change, {}, Vacant{}, 1min);
+  s.await();
   s.advance(3s);  // as a follower
-  s.own();
-  s.read(record(41));
+  s.own_over(record(41));
   s.call(Verb::acquire);
   EXPECT_EQ(s.take_answer<Denied>().holder->remaining, lease - 3s);
-  s.call(Verb::await_change, {}, Incumbent{"other", "other", "other:1", {41}, 1s}, 1min);
+  s.await(of_41);
   s.forget<effect::ReadMember>();
   s.advance(lease - 3s - 1ms);
   s.forget();
   s.advance(1ms);
   EXPECT_TRUE(s.did<effect::Wake>());
-  s.call(Verb::acquire);
-  EXPECT_EQ(s.take_commit(0).offset, 42);
+  EXPECT_EQ(s.claim(), 42);
 }
 
 TEST_F(NeliWait, AChangeRestartsTheWaitAndAReleaseEndsIt) {
   s.join(record(41));
-  s.own();
-  s.read(record(41));
+  s.own_over(record(41));
   s.advance(250ms);
   s.read(record(41, "other", false, 2));
   s.call(Verb::acquire);
   EXPECT_EQ(s.take_answer<Denied>().holder->remaining, lease);
   s.advance(250ms);
   s.read(record(41, "other", true, 3));
-  s.call(Verb::acquire);
-  EXPECT_EQ(s.take_commit(0).offset, 42);
+  EXPECT_EQ(s.claim(), 42);
 }
 
 TEST_F(NeliWait, TheLongestLeaseSeenIsWaitedFor) {
@@ -436,9 +415,8 @@ TEST_F(NeliWait, TheLongestLeaseSeenIsWaitedFor) {
     s = Scene();
     s.join(record(41, "slow", false, 1, 20s));
     const auto now_there = seen_before ? record(41) : record(41, "slow", false, 1, 20s);
-    s.own();
-    s.read(now_there);
-    s.call(Verb::await_change, {}, Sight(Incumbent{"x", "x", "", {41}, 1s}), 1min);
+    s.own_over(now_there);
+    s.await(Sight(Incumbent{"x", "x", "", {41}, 1s}));
     s.forget();
     for (auto left = 20s - 250ms; left > 0ms; left -= 250ms) {
       s.advance(250ms);
@@ -447,8 +425,7 @@ TEST_F(NeliWait, TheLongestLeaseSeenIsWaitedFor) {
       ASSERT_FALSE(s.did<effect::SendCommit>()) << left / 1ms;
     }
     s.advance(250ms);
-    s.call(Verb::acquire);
-    EXPECT_TRUE(s.did<effect::SendCommit>());
+    EXPECT_TRUE(s.claims());
   }
 }
 
@@ -457,11 +434,10 @@ TEST_F(NeliWait, TheLongestLeaseSeenIsWaitedFor) {
 std::int64_t claim_over(const Commit& foreign) {
   Scene s;
   s.join(foreign);
-  s.own();
-  s.read(foreign);
+  s.own_over(foreign);
   s.call(Verb::acquire);
   EXPECT_EQ(s.take_answer<Denied>().holder->remaining, lease);
-  s.call(Verb::await_change, {}, Incumbent{"", "", "", token_of(foreign), 1s}, 1min);
+  s.await(Incumbent{"", "", "", token_of(foreign), 1s});
   s.stands(foreign);
   s.advance(lease);
   s.call(Verb::acquire);
@@ -482,28 +458,23 @@ TEST_F(NeliWait, OverAForeignCommitTokensDoNotBeginAnew) {
 // Rule 7: a token that fell.
 TEST_F(NeliWait, ATokenThatFellIsAnAlarmAndAFullLease) {
   s.join(record(41));
-  s.own();
-  s.read(record(30, "other", true));
+  s.own_over(record(30, "other", true));
   EXPECT_TRUE(s.did<effect::Tell>());
-  s.call(Verb::acquire);
-  EXPECT_FALSE(s.did<effect::SendCommit>()) << "no shortcut by a record of the past";
+  EXPECT_FALSE(s.claims()) << "no shortcut by a record of the past";
   s.forget<effect::ReadMember>();
   s.advance(250ms);
   s.read(record(30, "other", true));
   s.advance(lease - 251ms);
-  s.call(Verb::acquire);
-  EXPECT_FALSE(s.did<effect::SendCommit>());
+  EXPECT_FALSE(s.claims());
   s.forget();
   s.advance(1ms);
-  s.call(Verb::acquire);
-  EXPECT_EQ(s.take_commit(0).offset, 42) << "above what was seen, not above what was read";
+  EXPECT_EQ(s.claim(), 42) << "above what was seen, not above what was read";
 }
 
 TEST_F(NeliWait, AnObserversOlderAnswerIsDiscarded) {
   s.join(record(41, "other", false, 5));
   for (const auto& older : {record(40, "other", true), record(41, "other", false, 4)}) {
-    const auto seen = Incumbent{"other", "other", "other:1", {41}, 1s};
-    s.call(Verb::await_change, {}, seen, 1min);
+    s.await(of_41);
     s.advance(250ms);
     s.observed(older);
     EXPECT_FALSE(s.did<effect::Wake>());
@@ -516,7 +487,7 @@ TEST_F(NeliWait, AnObserversOlderAnswerIsDiscarded) {
 
 TEST_F(NeliWait, AnObserversOlderAnswerForALeaseIsAnAlarm) {
   s.join(record(41));
-  s.call(Verb::await_change, {}, Incumbent{"other", "other", "other:1", {41}, 1s}, 1min);
+  s.await(of_41);
   s.stands(record(30));
   s.advance(lease - 250ms);
   EXPECT_FALSE(s.did<effect::Tell>());
@@ -547,8 +518,7 @@ TEST_F(NeliClaim, AfterAClaimOfUnknownOutcomeNoOtherGoesOutInThatGeneration) {
   // Handled after its successor, it would write the old token over the new one.
   s.own_what_is_free();
   s.advance(200ms);
-  s.call(Verb::acquire);
-  EXPECT_EQ(s.take_commit(0).offset, 41);
+  EXPECT_EQ(s.claim(), 41);
   s.committed(Outcome::failed, unreachable);
   EXPECT_EQ(s.take_answer<Unknown>().error, unreachable);
   EXPECT_EQ(s.take<effect::Drop>().handle, s.handle)
@@ -558,10 +528,8 @@ TEST_F(NeliClaim, AfterAClaimOfUnknownOutcomeNoOtherGoesOutInThatGeneration) {
   EXPECT_FALSE(s.did<effect::SendCommit>());
   s.observed(record(40, "other", true));  // it may be in the log and not be shown
   s.opened();
-  s.own(8);
-  s.read(record(40, "other", true));
-  s.call(Verb::acquire);
-  EXPECT_EQ(s.take_commit(0).offset, 42) << "a failed token is never used again";
+  s.own_over(record(40, "other", true), 8);
+  EXPECT_EQ(s.claim(), 42) << "a failed token is never used again";
 }
 
 TEST_F(NeliClaim, AfterARenewalOfUnknownOutcomeNoClaimGoesOutInThatGeneration) {
@@ -574,8 +542,7 @@ TEST_F(NeliClaim, AfterARenewalOfUnknownOutcomeNoClaimGoesOutInThatGeneration) {
     s.advance(500ms);
     s.renew();  // the tenure goes on: it writes the same token
     if (another_generation) {
-      s.give(fact::Revoked{s.handle, false});
-      s.assigned(true, 8);
+      s.rebalanced(true, 8);
       s.renew();
     }
     s.forget();
@@ -654,16 +621,14 @@ TEST_F(NeliClaim, UnansweredForALeaseCostsTheHandle) {
   s.own_what_is_free();
   s.call(Verb::acquire, {}, Vacant{}, 1min);
   s.forget();
-  s.expect_drop_after_a_lease();
+  s.expect_drop_after(lease);
 }
 
 TEST_F(NeliClaim, NoTokenFollowsTheLargestOffset) {
   const auto last = record(std::numeric_limits<std::int64_t>::max(), "other", true);
   s.join(last);
-  s.own();
-  s.read(last);
-  s.call(Verb::acquire);
-  EXPECT_FALSE(s.did<effect::SendCommit>());
+  s.own_over(last);
+  EXPECT_FALSE(s.claims());
   EXPECT_EQ(s.take_answer<Unknown>().error.fault, Fault::corrupt);
 }
 

@@ -39,6 +39,8 @@ inline Commit record(std::int64_t token, const std::string& incarnation = "other
   return {token, encode(Record{released, its_lease, seq, {incarnation, incarnation, incarnation + ":1"}})};
 }
 
+/// Whom record(41) names.
+inline const Incumbent of_41{"other", "other", "other:1", {41}, 1s};
 inline const Error unreachable{Fault::unreachable, "broker away"};
 inline const Error fenced{Fault::fenced, "UNKNOWN_MEMBER_ID"};
 
@@ -175,12 +177,21 @@ class Scene {
     committed();
     forget<effect::Assign>();
   }
+  /// The same, and the read has found this.
+  void own_over(const std::optional<Commit>& found, int generation = 7) { own(generation), read(found); }
   /// Owner of partition 0, and may claim at once: another one has released.
   void own_what_is_free(std::int64_t before = 40) {
     join(record(before, "other", true));
-    own();
-    read(record(before, "other", true));
+    own_over(record(before, "other", true));
   }
+  void revoked(bool lost = false) { give(fact::Revoked{handle, lost}); }
+  void rebalanced(bool owner, int generation) { revoked(), assigned(owner, generation); }
+  /// A call that waits for long.
+  void await(Sight seen = Vacant{}) { call(Verb::await_change, {}, std::move(seen), 1min); }
+  /// Whether a call to acquire sends anything.
+  bool claims() { return call(Verb::acquire), did<effect::SendCommit>(); }
+  /// The token that it sends for a call to acquire.
+  std::int64_t claim() { return call(Verb::acquire), take_commit(0).offset; }
   /// A renewal is on its way. The number of the call.
   std::uint64_t ask_renewal(Clock::Duration within = 2s) {
     const auto id = call(Verb::renew, token, Vacant{}, within);
@@ -201,8 +212,10 @@ class Scene {
     committed();
     ASSERT_EQ(take_answer<Granted>().token, token);
   }
-  void expect_drop_after_a_lease() {
-    advance(lease - 1ms);
+  void renewal_is_fenced() { ask_renewal(), committed(Outcome::fenced, fenced); }
+  /// Not a moment sooner.
+  void expect_drop_after(Clock::Duration time) {
+    advance(time - 1ms);
     EXPECT_FALSE(did<effect::Drop>());
     advance(1ms);
     EXPECT_TRUE(did<effect::Drop>());

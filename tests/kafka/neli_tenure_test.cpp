@@ -97,10 +97,7 @@ TEST_F(NeliRenew, AfterARenewalThatWasSentTwiceTheOldRankIsKeptForTheTenureOnly)
   s.opened();
   EXPECT_EQ(s.rank, rank);
   s.forget();
-  s.advance(lease - margin - 1s - 1ms);
-  EXPECT_FALSE(s.did<effect::Drop>());
-  s.advance(1ms);
-  EXPECT_TRUE(s.did<effect::Drop>()) << "the old rank would take partition 0 from a healthy successor";
+  s.expect_drop_after(lease - margin - 1s);  // The old rank would take partition 0 from a healthy successor.
   s.call(Verb::acquire);
   s.advance(1s);
   s.observed(record(41, "mine"));
@@ -122,8 +119,7 @@ TEST_F(NeliRenew, AfterARenewalThatWasSentTwiceNobodyJoinsByTheOldRankWithoutATe
 
 TEST_F(NeliRenew, FencedItIsNotTriedUntilTheLeaseHasRunOut) {
   s.lead();
-  s.ask_renewal();
-  s.committed(Outcome::fenced, fenced);
+  s.renewal_is_fenced();
   EXPECT_EQ(s.take_answer<Unknown>().error, fenced);
   s.advance(1s);
   s.call(Verb::renew, s.token);
@@ -136,12 +132,8 @@ TEST_F(NeliRenew, FencedItIsNotTriedUntilTheLeaseHasRunOut) {
 
 TEST_F(NeliRenew, FencedAndNotAssignedAgainTheHandleIsDroppedWithTheTenure) {
   s.lead();
-  s.ask_renewal();
-  s.committed(Outcome::fenced, fenced);
-  s.advance(lease - margin - 1ms);
-  EXPECT_FALSE(s.did<effect::Drop>());
-  s.advance(1ms);
-  EXPECT_TRUE(s.did<effect::Drop>()) << "its old place is another one's";
+  s.renewal_is_fenced();
+  s.expect_drop_after(lease - margin);  // Its old place is another one's.
 }
 
 TEST_F(NeliRenew, OfAnotherTokenIsDenied) {
@@ -164,7 +156,7 @@ TEST_F(NeliRenew, ALeaderReadsNoRecord) {
 
 TEST_F(NeliRebalance, TheLeaderKeepsItsTokenAndCommitsNothingMeanwhile) {
   s.lead();
-  s.give(fact::Revoked{s.handle, false});
+  s.revoked();
   EXPECT_TRUE(s.did<effect::Unassign>());
   s.call(Verb::renew, s.token);
   s.advance(1s);
@@ -178,7 +170,7 @@ TEST_F(NeliRebalance, TheLeaderKeepsItsTokenAndCommitsNothingMeanwhile) {
 
 TEST_F(NeliRebalance, ARenewalWaitsForTheAssignmentUpToItsLimit) {
   s.lead();
-  s.give(fact::Revoked{s.handle, false});
+  s.revoked();
   s.call(Verb::renew, s.token);
   s.advance(2s);
   EXPECT_EQ(s.take_answer<Unknown>().error.fault, Fault::timed_out);
@@ -187,7 +179,7 @@ TEST_F(NeliRebalance, ARenewalWaitsForTheAssignmentUpToItsLimit) {
 TEST_F(NeliRebalance, WaitsForTheOutstandingCommit) {
   s.lead();
   s.ask_renewal();
-  s.give(fact::Revoked{s.handle, false});
+  s.revoked();
   s.advance(100ms);
   EXPECT_FALSE(s.did<effect::Unassign>());
   s.committed();
@@ -198,7 +190,7 @@ TEST_F(NeliRebalance, WaitsForTheOutstandingCommit) {
 TEST_F(NeliRebalance, AnUnansweredCommitCostsTheHandleNotTheLease) {
   s.lead();
   s.ask_renewal(10s);
-  s.give(fact::Revoked{s.handle, false});
+  s.revoked();
   s.advance(499ms);
   EXPECT_FALSE(s.did<effect::Drop>());
   s.advance(1ms);
@@ -228,13 +220,11 @@ TEST_F(NeliRebalance, AnAssignmentBeforeTheAnswerCostsTheHandle) {
 
 TEST_F(NeliRebalance, WithoutPartitionZeroTheLeaseRunsOut) {
   s.lead();
-  s.give(fact::Revoked{s.handle, false});
-  s.assigned(false, 8);
+  s.rebalanced(false, 8);
   s.call(Verb::renew, s.token);
   EXPECT_EQ(s.take_answer<Unknown>().error.fault, Fault::fenced);
   s.advance(1s);
-  s.give(fact::Revoked{s.handle, false});
-  s.assigned(true, 9);  // back before the deadline
+  s.rebalanced(true, 9);  // back before the deadline
   s.renew();
 }
 
@@ -265,21 +255,17 @@ TEST_F(NeliRenew, SaysWhyTheLeaseCannotBeRenewed) {
   const auto says = [](const std::string& message, const char* what) {
     return message.find(what) != std::string::npos && message.find("lease runs to its end") != std::string::npos;
   };
-  const auto evicted = why_not_renewed([](Scene& it) { it.give(fact::Revoked{it.handle, true}); });
+  const auto evicted = why_not_renewed([](Scene& it) { it.revoked(true); });
   EXPECT_TRUE(says(evicted, "evicted")) << evicted;
   const auto dropped = why_not_renewed([](Scene& it) { it.give(fact::Broken{it.handle, unreachable}); });
   EXPECT_TRUE(says(dropped, "has left the group")) << dropped;
   EXPECT_EQ(dropped.find("evicted"), std::string::npos) << "the candidate itself gave the handle up";
   const auto refused = why_not_renewed([](Scene& it) {
-    it.ask_renewal();
-    it.committed(Outcome::fenced, fenced);
+    it.renewal_is_fenced();
     it.forget();
   });
   EXPECT_TRUE(says(refused, "accepts no commit")) << refused;
-  const auto moved = why_not_renewed([](Scene& it) {
-    it.give(fact::Revoked{it.handle, false});
-    it.assigned(false, 8);
-  });
+  const auto moved = why_not_renewed([](Scene& it) { it.rebalanced(false, 8); });
   EXPECT_TRUE(says(moved, "another member")) << moved;
   EXPECT_TRUE(says(moved, "READ on the topic")) << "no other one needs to have it";
 }
@@ -289,14 +275,14 @@ TEST_F(NeliRenew, SaysWhyTheLeaseCannotBeRenewed) {
 TEST_F(NeliEvicted, AFollowerRanksAnewByAReadFromAfterTheDrop) {
   s.join(record(41));
   s.assigned(false);
-  s.call(Verb::await_change, {}, Incumbent{"other", "other", "other:1", {41}, 1s}, 1min);
+  s.await(of_41);
   s.stands(record(41));
   s.advance(2s);
   s.answering = false;
   s.advance(250ms);
   const auto under_way = s.take<effect::Observe>();
   const auto old = s.handle;
-  s.give(fact::Revoked{s.handle, true});
+  s.revoked(true);
   EXPECT_EQ(s.take<effect::Drop>().handle, old);
   EXPECT_FALSE(s.did<effect::Unassign>()) << "that would rejoin with the old rank";
   s.give(fact::Observed{under_way.id, std::optional(record(41))});
@@ -308,10 +294,10 @@ TEST_F(NeliEvicted, AFollowerRanksAnewByAReadFromAfterTheDrop) {
 
 TEST_F(NeliEvicted, ASecondLiesBetweenTwoOpenings) {
   s.join(record(41));
-  s.call(Verb::await_change, {}, Incumbent{"other", "other", "other:1", {41}, 1s}, 1min);
+  s.await(of_41);
   s.advance(250ms);
   s.stands(record(41));
-  s.give(fact::Revoked{s.handle, true});
+  s.revoked(true);
   s.advance(749ms);
   EXPECT_FALSE(s.did<effect::Open>());
   s.advance(1ms);
@@ -320,7 +306,7 @@ TEST_F(NeliEvicted, ASecondLiesBetweenTwoOpenings) {
 
 TEST_F(NeliEvicted, ALeaderKeepsItsRankWhileItsLeaseRuns) {
   s.lead();
-  s.give(fact::Revoked{s.handle, true});
+  s.revoked(true);
   EXPECT_TRUE(s.did<effect::Unassign>());
   EXPECT_FALSE(s.did<effect::Drop>());
   s.call(Verb::renew, s.token);
@@ -332,11 +318,8 @@ TEST_F(NeliEvicted, ALeaderKeepsItsRankWhileItsLeaseRuns) {
 
 TEST_F(NeliEvicted, ALeaderRanksAnewWhenItsLeaseEndsUnassigned) {
   s.lead();
-  s.give(fact::Revoked{s.handle, true});
-  s.advance(lease - margin - 1ms);
-  EXPECT_FALSE(s.did<effect::Drop>());
-  s.advance(1ms);
-  EXPECT_TRUE(s.did<effect::Drop>());
+  s.revoked(true);
+  s.expect_drop_after(lease - margin);
 }
 
 // ---- rules 17 and 18: the deadline ----
@@ -375,8 +358,7 @@ TEST_F(NeliDeadline, LeadingAgainIsANewTokenByANewRead) {
   s.lead(40);
   s.advance(lease - margin);
   EXPECT_FALSE(s.did<effect::Drop>());
-  s.call(Verb::acquire);
-  EXPECT_FALSE(s.did<effect::SendCommit>());
+  EXPECT_FALSE(s.claims());
   s.read(record(41, "mine"));
   EXPECT_EQ(s.take_commit(0).offset, 42);
 }
@@ -397,19 +379,17 @@ TEST_F(NeliDeadline, AfterItAHandleWhoseGenerationIsLentClaimsNoMore) {
 
 TEST_F(NeliDeadline, ATenureLeadsInAGenerationOnlyWhileItsOwnerMayCommit) {
   s.lead(40);
-  s.give(fact::Revoked{s.handle, false});
+  s.revoked();
   EXPECT_EQ(s.neli.leads_in_generation(), std::nullopt) << "a rebalance is under way";
   s.assigned(true, 8);
   EXPECT_EQ(s.neli.leads_in_generation(), s.token);
-  s.give(fact::Revoked{s.handle, false});
-  s.assigned(false, 9);
+  s.rebalanced(false, 9);
   EXPECT_EQ(s.neli.leads_in_generation(), std::nullopt) << "another member owns partition 0, and may claim";
 }
 
 TEST_F(NeliRenew, WhoIsFencedLeadsInNoGeneration) {
   s.lead(40);
-  s.ask_renewal();
-  s.committed(Outcome::fenced, fenced);
+  s.renewal_is_fenced();
   EXPECT_EQ(s.neli.leads_in_generation(), std::nullopt);
 }
 
@@ -475,7 +455,7 @@ TEST_F(NeliRelease, RanksLastAtTheNextAcquire) {
 
 TEST_F(NeliRelease, InARebalanceWaitsForTheAssignment) {
   s.lead();
-  s.give(fact::Revoked{s.handle, false});
+  s.revoked();
   s.call(Verb::release);
   s.advance(1s);
   EXPECT_FALSE(s.did<effect::Drop>());
@@ -485,7 +465,7 @@ TEST_F(NeliRelease, InARebalanceWaitsForTheAssignment) {
 
 TEST_F(NeliRelease, InARebalanceThatOutlastsTheDeadlineLeavesUnsaid) {
   s.lead();
-  s.give(fact::Revoked{s.handle, false});
+  s.revoked();
   s.call(Verb::release, {}, Vacant{}, 1min);
   s.advance(lease - margin);
   EXPECT_TRUE(s.did<effect::Drop>());
@@ -520,24 +500,22 @@ TEST_F(NeliRelease, AClaimThatNobodyAwaitedIsReleasedToo) {
 TEST_F(NeliRelease, WritesNothingWhereSomebodyElseMayHaveWritten) {
   // The lease ran out while another owned partition 0; then it came back.
   s.lead();
-  s.give(fact::Revoked{s.handle, false});
-  s.assigned(false, 8);
+  s.rebalanced(false, 8);
   s.advance(lease - margin);
-  s.give(fact::Revoked{s.handle, false});
-  s.assigned(true, 9);
+  s.rebalanced(true, 9);
   s.forget();
   s.call(Verb::release);
   EXPECT_FALSE(s.did<effect::SendCommit>());
   EXPECT_TRUE(s.did<effect::Drop>());
 }
 
-TEST_F(NeliRelease, OfUnknownOutcomeCostsTheHandleAndIsTold) {
+TEST_F(NeliRelease, OfUnknownOutcomeCostsTheHandleAndIsReported) {
   for (const bool in_a_rebalance : {false, true}) {
     s = Scene();
     s.lead();
     s.call(Verb::release);
     s.take_record();
-    if (in_a_rebalance) s.give(fact::Revoked{s.handle, false});
+    if (in_a_rebalance) s.revoked();
     s.committed(Outcome::failed, unreachable);
     EXPECT_TRUE(s.did<effect::Drop>());
     EXPECT_FALSE(s.did<effect::Unassign>());

@@ -44,7 +44,7 @@ TEST_F(NeliStepDown, AsksEveryThreeSecondsWhileLeading) {
   EXPECT_EQ(step_down.why, "upgrade");
 }
 
-TEST_F(NeliStepDown, WhoMayNotReadTheRequestsIsToldOnceUntilItMay) {
+TEST_F(NeliStepDown, WhoMayNotReadTheRequestsIsWarnedOnceUntilItMay) {
   auto with = config();
   with.remote_step_down = true;
   s = Scene(with);
@@ -80,7 +80,7 @@ void stand_by(Scene& s, const std::optional<Commit>& found) {
 /// A follower that is asked all the time, as a manager asks.
 void stand_by(Scene& s, Clock::Duration by) {
   for (const auto until = s.now + by; s.now < until;) {
-    s.call(Verb::await_change, {}, Vacant{}, 1min);
+    s.await();
     s.advance(std::min<Clock::Duration>(250ms, until - s.now));
   }
 }
@@ -142,7 +142,7 @@ TEST_F(NeliStranger, IsAProcessOfRolesToo) {
   EXPECT_TRUE(s.did<effect::Tell>());
 }
 
-TEST_F(NeliStranger, IsToldAgainAfterSomebodyLed) {
+TEST_F(NeliStranger, IsReportedAgainAfterSomebodyLed) {
   const auto told = [&] {
     s.give(owned_by("rdkafka", "/h"));
     return s.did<effect::Tell>();
@@ -150,7 +150,7 @@ TEST_F(NeliStranger, IsToldAgainAfterSomebodyLed) {
   stand_by(s, std::nullopt);
   stand_by(s, lease);
   EXPECT_TRUE(told());
-  s.give(fact::Revoked{s.handle, false});
+  s.revoked();
   s.stands(record(41));
   s.assigned(false);
   s.forget();
@@ -159,7 +159,7 @@ TEST_F(NeliStranger, IsToldAgainAfterSomebodyLed) {
   EXPECT_TRUE(told());
 }
 
-TEST_F(NeliStranger, OfTheOtherProtocolIsToldWithItsRemedy) {
+TEST_F(NeliStranger, OfTheOtherProtocolIsReportedWithItsRemedy) {
   see_nobody_lead(s);
   s.give(fact::OwnersFound{Owners{.partitions = {}, .converted = true}});
   const auto said = s.take<effect::Tell>().message;
@@ -190,7 +190,7 @@ TEST_F(NeliStranger, IsNotAskedForWhereSomebodyLeadsOrMayClaim) {
   for (int i = 0; i < 60; ++i) {
     leader.advance(500ms);
     leader.renew();
-    owner.call(Verb::await_change, {}, Incumbent{"other", "other", "other:1", {41}, 0s}, 1min);
+    owner.await(Incumbent{"other", "other", "other:1", {41}, 0s});
     owner.advance(500ms);
   }
   EXPECT_FALSE(leader.did<effect::FindOwners>());
@@ -199,19 +199,17 @@ TEST_F(NeliStranger, IsNotAskedForWhereSomebodyLeadsOrMayClaim) {
 
 TEST_F(NeliStranger, AForeignCommitIsNoLossOfTheStores) {
   s.join(record(41));
-  s.own();
-  s.read(Commit{0, ""});
+  s.own_over(Commit{0, ""});
   for (; s.did<effect::Tell>();) {
     const auto said = s.take<effect::Tell>().message;
     EXPECT_EQ(said.find("lost"), std::string::npos) << said;
   }
-  s.call(Verb::acquire);
-  EXPECT_FALSE(s.did<effect::SendCommit>()) << "a full lease all the same";
+  EXPECT_FALSE(s.claims()) << "a full lease all the same";
 }
 
 TEST_F(NeliStranger, IsAskedForAtOnceByALeaderThatLostPartitionZero) {
   s.lead();
-  s.give(fact::Revoked{s.handle, false});
+  s.revoked();
   s.assigned(false);
   ASSERT_TRUE(s.did<effect::FindOwners>()) << "it may lead by a protocol of its own";
   s.forget();
@@ -225,14 +223,13 @@ TEST_F(NeliStranger, AfterOneThatOwnedPartitionZeroALeaseIsWaitedFor) {
   stand_by(s, record(41, "other", true));
   stand_by(s, lease);
   s.give(owned_by("rdkafka"));
-  s.give(fact::Revoked{s.handle, false});
+  s.revoked();
   s.forget();
   s.own();
   s.answer_reads();
   const auto owner_since = s.now;
   stand_by(s, lease - 1ms);
-  s.call(Verb::acquire);
-  EXPECT_FALSE(s.did<effect::SendCommit>()) << "it may not know yet that it leads no more";
+  EXPECT_FALSE(s.claims()) << "it may not know yet that it leads no more";
   s.advance(owner_since + lease - s.now);
   s.call(Verb::acquire);
   s.take_record();
@@ -281,7 +278,7 @@ TEST_F(NeliIdle, LeavesTheGroupWhenNobodyAsksForALease) {
   s.join(record(41));
   s.stands(record(41));
   s.assigned(false);
-  s.expect_drop_after_a_lease();
+  s.expect_drop_after(lease);
   s.forget();
   s.advance(1min);
   EXPECT_FALSE(s.did<effect::Open>() || s.did<effect::Observe>());
@@ -380,8 +377,7 @@ TEST_F(NeliIdle, AMemberThatMayNotJoinIsOpenedAnew) {
 
 TEST_F(NeliIdle, StaysWhileItWaitsForALeaseOrForACall) {
   s.join(record(41, "other", false, 1, 1min));
-  s.own();
-  s.read(record(41, "other", false, 1, 1min));
+  s.own_over(record(41, "other", false, 1, 1min));
   stand_by(s, 1min - 1ms);
   EXPECT_FALSE(s.did<effect::Drop>()) << "whatever its further reads say";
 }
@@ -396,7 +392,7 @@ TEST_F(NeliIdle, StaysThroughItsTenureWhenItsCommitsAreRefused) {
 
 TEST_F(NeliIdle, StaysWhileItIsAsked) {
   s.join(record(41));
-  s.call(Verb::await_change, {}, Incumbent{"other", "other", "other:1", {41}, 1s}, 1min);
+  s.await(of_41);
   s.advance(2s);
   EXPECT_FALSE(s.did<effect::Drop>());
   Scene leader;
@@ -413,7 +409,7 @@ TEST_F(NeliAwait, AWaitEndsWhenTheHolderChanges) {
   for (const auto& change : {record(42), record(41, "other", true, 2)}) {
     s = Scene();
     s.join(record(41));
-    s.call(Verb::await_change, {}, Incumbent{"other", "other", "other:1", {41}, 1s}, 1min);
+    s.await(of_41);
     s.advance(250ms);
     s.observed(change);
     EXPECT_TRUE(s.did<effect::Wake>());
@@ -422,8 +418,7 @@ TEST_F(NeliAwait, AWaitEndsWhenTheHolderChanges) {
 
 TEST_F(NeliAwait, AWaitOutlastsRenewalsAndEndsWithTheLease) {
   s.join(record(41));
-  const auto seen = Incumbent{"other", "other", "other:1", {41}, 1s};
-  s.call(Verb::await_change, {}, seen, 1min);
+  s.await(of_41);
   for (unsigned i = 2; i < 20; ++i) {
     s.advance(250ms);
     s.observed(record(41, "other", false, i));
@@ -440,14 +435,14 @@ TEST_F(NeliAwait, AWaitOutlastsRenewalsAndEndsWithTheLease) {
 
 TEST_F(NeliAwait, AWaitEndsExactlyWithTheLeaseWhateverReadsAreUnderWay) {
   s.join(record(41));
-  s.call(Verb::await_change, {}, Incumbent{"other", "other", "other:1", {41}, 1s}, 1min);
+  s.await(of_41);
   s.advance(1s);
   EXPECT_EQ(s.neli.alarm(), Scene::start + lease);
 }
 
 TEST_F(NeliAwait, AWaitEndsWhenAClaimIsWorthTrying) {
   s.join(record(40, "other", true));
-  s.call(Verb::await_change, {}, Vacant{}, 1min);
+  s.await();
   s.own();
   EXPECT_FALSE(s.did<effect::Wake>());
   s.read(record(40, "other", true));
@@ -458,14 +453,14 @@ TEST_F(NeliAwait, AnOwnRecordWithoutATenureIsNobodys) {
   s.call(Verb::acquire);
   s.observed(record(40, "mine"));
   EXPECT_EQ(s.take_answer<Denied>().holder, std::nullopt);
-  s.call(Verb::await_change, {}, Vacant{}, 1min);
+  s.await();
   EXPECT_FALSE(s.did<effect::Wake>());
 }
 
 TEST_F(NeliAwait, AWaitForAHolderThatHasLapsedIsNoHotLoop) {
   s.join(record(41));
   s.stands(record(41));
-  s.call(Verb::await_change, {}, Incumbent{"other", "other", "other:1", {41}, 1s}, 1min);
+  s.await(of_41);
   s.advance(lease);
   EXPECT_TRUE(s.did<effect::Wake>());
   s.forget();
@@ -473,14 +468,14 @@ TEST_F(NeliAwait, AWaitForAHolderThatHasLapsedIsNoHotLoop) {
   const auto holder = s.take_answer<Denied>().holder;
   ASSERT_TRUE(holder);
   EXPECT_EQ(holder->remaining, 0s);
-  s.call(Verb::await_change, {}, *holder, 1min);
+  s.await(*holder);
   s.advance(2s);
   EXPECT_FALSE(s.did<effect::Wake>());
 }
 
 TEST_F(NeliAwait, AWaitEndsAtOnceWhenItIsSoAlready) {
   s.join(record(41));
-  s.call(Verb::await_change, {}, Incumbent{"another", "another", "", {40}, 1s}, 1min);
+  s.await(Incumbent{"another", "another", "", {40}, 1s});
   EXPECT_TRUE(s.did<effect::Wake>());
 }
 
@@ -550,15 +545,14 @@ TEST_F(NeliObserve, AnObserverStopsReadingWhenNobodyAsks) {
   EXPECT_FALSE(s.did<effect::Observe>());
 }
 
-TEST_F(NeliAwait, WhatNeedsTheUserIsToldOnceAndEndsAWait) {
+TEST_F(NeliAwait, WhatNeedsTheUserIsReportedOnceAndEndsAWait) {
   s.join(record(41));
   const Error session{Fault::misconfigured, "INVALID_SESSION_TIMEOUT"};
-  const auto seen = Incumbent{"other", "other", "other:1", {41}, 1s};
-  s.call(Verb::await_change, {}, seen, 1min);
+  s.await(of_41);
   s.give(fact::Troubled{s.handle, session});
   EXPECT_TRUE(s.did<effect::Wake>());
   s.forget();
-  s.call(Verb::await_change, {}, seen, 1min);
+  s.await(of_41);
   s.give(fact::Troubled{s.handle, session});
   EXPECT_FALSE(s.did<effect::Wake>());
   s.call(Verb::acquire);

@@ -41,7 +41,7 @@ struct Scene : RoleScene {
   /// A member of the group that owns both units, and leads a role of each.
   void lead() {
     open();
-    assign({0, 1, 2, 3, 4, 5});
+    assign(all_partitions);
     commit({role(0), role(1)});
     accept();
     ASSERT_EQ(done().claimed.size(), 2u);
@@ -71,7 +71,7 @@ TEST_F(NonExclusiveRoles, S1LeadsFromItsAssignmentAndWaitsForNobodysLease) {
   s.write(1, of_other(3, true));
   s.open();
   EXPECT_FALSE(s.allotted(role(0)));
-  s.assign({0, 1, 2, 3, 4, 5});
+  s.assign(all_partitions);
   EXPECT_TRUE(s.allotted(role(0)));
   s.commit({role(0), role(0, 1), role(1)});
   ASSERT_TRUE(s.sent);
@@ -85,7 +85,7 @@ TEST_F(NonExclusiveRoles, S1LeadsFromItsAssignmentAndWaitsForNobodysLease) {
 TEST_F(NonExclusiveRoles, S1WhatIsNotAcknowledgedIsNotLed) {
   for (const auto outcome : {Outcome::fenced, Outcome::failed}) {
     s = Scene();
-    s.join({0, 1, 2, 3, 4, 5});
+    s.join(all_partitions);
     s.commit({role(0)});
     s.answer_commit(outcome);
     EXPECT_TRUE(s.failed());
@@ -101,7 +101,7 @@ TEST_F(NonExclusiveRoles, S1OnlyWhatIsOwnedIsClaimed) {
 }
 
 TEST_F(NonExclusiveRoles, S1AnOwnerWhoseClaimsAreRefusedForALeaseLeaves) {
-  s.join({0, 1, 2, 3, 4, 5});
+  s.join(all_partitions);
   for (const auto until = s.now + lease; s.now < until; s.pass(500ms)) {
     ASSERT_EQ(s.drops, 0);
     s.commit({role(0)});
@@ -112,7 +112,7 @@ TEST_F(NonExclusiveRoles, S1AnOwnerWhoseClaimsAreRefusedForALeaseLeaves) {
 }
 
 TEST_F(NonExclusiveRoles, S1WhoMayLeadNothingForALeaseLeaves) {
-  s.join({0, 1, 2, 3, 4, 5});
+  s.join(all_partitions);
   s.most = 0;
   s.stay(lease - 250ms);
   EXPECT_EQ(s.drops, 0);
@@ -126,7 +126,7 @@ TEST_F(NonExclusiveRoles, S1AnOwnerWhoseClaimsAreNotAnsweredStaysOutForLongerEac
   s.open();
   int times = 0;
   for (const Clock::Duration pause : {1000ms, 26'500ms, 53'000ms}) {
-    s.assign({0, 1, 2, 3, 4, 5});
+    s.assign(all_partitions);
     s.commit({role(0), role(1)});
     s.stay(session_time);
     s.expect_out_for(pause, ++times);
@@ -135,7 +135,7 @@ TEST_F(NonExclusiveRoles, S1AnOwnerWhoseClaimsAreNotAnsweredStaysOutForLongerEac
 }
 
 TEST_F(NonExclusiveRoles, S1OneFailureThatNoOtherFollowsCostsNoPlace) {
-  s.join({0, 1, 2, 3, 4, 5});
+  s.join(all_partitions);
   s.commit({role(0)});
   s.answer_commit(Outcome::failed);
   s.now += 2 * lease;
@@ -144,7 +144,7 @@ TEST_F(NonExclusiveRoles, S1OneFailureThatNoOtherFollowsCostsNoPlace) {
 }
 
 TEST_F(NonExclusiveRoles, S1AnOwnerWhoseClaimsFailForALeaseLeaves) {
-  s.join({0, 1, 2, 3, 4, 5});
+  s.join(all_partitions);
   for (const auto until = s.now + lease; s.now < until; s.pass(500ms)) {
     ASSERT_EQ(s.drops, 0);
     s.commit({role(0)});
@@ -180,7 +180,7 @@ TEST_F(NonExclusiveRolesThatLead, S3LeadsOnFromTheSendingOfTheLastAcknowledgedCo
   s.commit();
   s.pass(1s);
   s.accept();  // Late.
-  s.give(role_fact::Revoked{s.handle, true});
+  s.revoked(true);
   s.now = asked + presumed - 1ns;
   s.pass(0s);
   EXPECT_TRUE(s.leads(role(0)));
@@ -217,7 +217,7 @@ TEST_F(NonExclusiveRolesThatLead, S3WhatLapsedIsNotRevivedByALateAnswer) {
 TEST_F(NonExclusiveRolesThatLead, S4LeadsOnThroughARebalanceAndAfterTheUnitIsAnothers) {
   const auto asked = s.now;
   s.pass(1s);
-  s.give(role_fact::Revoked{s.handle, false});
+  s.revoked();
   EXPECT_EQ(s.unassigns, 1) << "the others wait for nothing of ours";
   EXPECT_TRUE(s.allotted(role(0)) && s.leads(role(0)));
   EXPECT_TRUE(s.allotted(role(1)) && s.leads(role(1)));
@@ -237,7 +237,7 @@ TEST_F(NonExclusiveRolesThatLead, S4ACommitThatIsAnsweredInTheNextGenerationCoun
   s.pass(1s);
   const auto asked = s.now;
   s.commit();
-  s.give(role_fact::Revoked{s.handle, false});
+  s.revoked();
   EXPECT_EQ(s.unassigns, 1);
   s.pass(400ms);
   s.assign({0, 1, 2});
@@ -253,7 +253,7 @@ TEST_F(NonExclusiveRolesThatLead, S4ACommitThatIsAnsweredInTheNextGenerationCoun
 TEST_F(NonExclusiveRolesThatLead, S4AUnitThatComesBackIsRenewedWithTheSameTenure) {
   const auto before = s.look().leads.at(role(1)).token;
   s.lose_unit_1();
-  s.rebalance({0, 1, 2, 3, 4, 5});
+  s.rebalance(all_partitions);
   s.do_commit();
   EXPECT_TRUE(s.done().not_renewed.empty());
   EXPECT_EQ(s.look().leads.at(role(1)).token, before);
@@ -280,7 +280,7 @@ TEST_F(NonExclusiveRolesThatLead, S6AnAnswerOrAnAssignmentIsHeardFrom) {
   s.do_commit();
   s.pass(session_time - 1ns);
   EXPECT_EQ(s.drops, 0);
-  s.rebalance({0, 1, 2, 3, 4, 5});
+  s.rebalance(all_partitions);
   s.pass(session_time - 1ns);
   EXPECT_EQ(s.drops, 0);
   s.pass(1ns);
@@ -290,7 +290,7 @@ TEST_F(NonExclusiveRolesThatLead, S6AnAnswerOrAnAssignmentIsHeardFrom) {
 TEST_F(NonExclusiveRoles, S6AClaimThatIsNotAnsweredOrThatIsFencedCostsTheHandleToo) {
   for (const bool fence : {false, true}) {
     s = Scene();
-    s.join({0, 1, 2, 3, 4, 5});
+    s.join(all_partitions);
     s.pass(2 * session_time);
     EXPECT_EQ(s.drops, 0) << "who leads nothing need not be heard of";
     s.commit({role(0)});
@@ -303,7 +303,7 @@ TEST_F(NonExclusiveRoles, S6AClaimThatIsNotAnsweredOrThatIsFencedCostsTheHandleT
 }
 
 TEST_F(NonExclusiveRolesThatLead, S6WhoLostItsPlaceTakesAnother) {
-  s.give(role_fact::Revoked{s.handle, true});
+  s.revoked(true);
   EXPECT_EQ(s.drops, 1);
   EXPECT_EQ(s.opened, 1);
   s.pass(1s);
@@ -354,7 +354,7 @@ TEST_F(NonExclusiveRolesThatLead, S7WhatIsOursAgainWasNotTaken) {
   s.lose_unit_1();
   for (std::uint64_t seq = 7; seq < 9; ++seq) s.write(1, of_other(seq, true)), s.observe();
   ASSERT_FALSE(s.allotted(role(1)));
-  s.rebalance({0, 1, 2, 3, 4, 5});
+  s.rebalance(all_partitions);
   EXPECT_TRUE(s.allotted(role(1)));
 }
 
@@ -369,7 +369,7 @@ TEST_F(NonExclusiveRolesThatLead, S8AStopLeavesTheGroup) {
 }
 
 TEST_F(NonExclusiveRoles, S8WhoAsksNothingLeavesTheGroup) {
-  s.join({0, 1, 2, 3, 4, 5});
+  s.join(all_partitions);
   s.pass(lease);
   EXPECT_EQ(s.drops, 1);
 }
@@ -380,7 +380,7 @@ TEST_F(NonExclusiveRoles, S9WithExclusiveProcessesInTheGroupNothingIsClaimed) {
   auto theirs = of_other(1, false);
   theirs.exclusive = Exclusive::yes;
   s.write(0, theirs);
-  s.join({0, 1, 2, 3, 4, 5});
+  s.join(all_partitions);
   EXPECT_FALSE(s.allotted(role(1)));
   EXPECT_TRUE(test::mentions(s.told,
                              "\"other\" uses this group and topic with 2 units, and this process with 2 units "
@@ -401,7 +401,7 @@ TEST_F(NonExclusiveRoles, S9AnExclusiveProcessClaimsNothingBesideOneThatIsNot) {
     gone.exclusive = Exclusive::yes;
     exclusive.offset(record_of(0)) = {1, encode(beside ? of_other(1, true) : gone)};
     exclusive.offset(record_of(1)) = {5, encode(gone)};
-    exclusive.join({0, 1, 2, 3, 4, 5});
+    exclusive.join(all_partitions);
     exclusive.prove();
     EXPECT_EQ(exclusive.look().allotted->empty(), beside);
     EXPECT_EQ(beside,

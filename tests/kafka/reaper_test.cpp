@@ -4,13 +4,14 @@
 #include "reaper.hpp"
 
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cstdlib>
 #include <memory>
 #include <thread>
+
+#include "in_child.hpp"
 
 namespace tenure::kafka {
 namespace {
@@ -23,18 +24,11 @@ TEST(Reaper, AChildOfForkMakesItsOwnWhateverAnotherThreadDidMeanwhile) {
   const std::jthread other([](std::stop_token stop) {
     while (!stop.stop_requested()) Reaper::instance();
   });
-  for (int i = 0; i < 100; ++i) {
-    const auto child = ::fork();
-    ASSERT_GE(child, 0);
-    if (child == 0) {
-      ::alarm(60);
+  for (int i = 0; i < 100 && !HasFailure(); ++i)
+    tenure::test::in_child([] {
       Reaper::instance();
-      std::_Exit(0);
-    }
-    int status = 0;
-    ASSERT_EQ(::waitpid(child, &status, 0), child);
-    ASSERT_EQ(status, 0) << "child " << i;
-  }
+      return true;
+    });
 }
 
 /// A backend in a static variable may leave a read behind that goes on blocking.

@@ -19,6 +19,7 @@
 namespace tenure::kafka {
 
 inline constexpr int scene_units = 2;
+inline const std::vector<int> all_partitions{0, 1, 2, 3, 4, 5};
 
 /// A role of this unit.
 inline std::string role(int unit, int number = 0) {
@@ -84,7 +85,7 @@ struct RoleScene {
     assign(std::move(partitions), generation);
   }
   void rebalance(std::vector<int> partitions, int generation = 2) {
-    give(role_fact::Revoked{handle, false});
+    revoked();
     assign(std::move(partitions), generation);
   }
   void do_commit(std::vector<std::string> claims = {}, std::vector<std::string> releases = {}) {
@@ -106,6 +107,11 @@ struct RoleScene {
     accept();
     read();
   }
+  /// A member of the group that owns these, and has proved it.
+  void own(std::vector<int> partitions = all_partitions) { join(std::move(partitions)), prove(); }
+  /// The next read of an owner that waits.
+  void read_on() { pass(std::chrono::milliseconds(500)), read(); }
+  void revoked(bool lost = false) { give(role_fact::Revoked{handle, lost}); }
   std::optional<Commit>& offset(int partition) { return offsets.at(static_cast<std::size_t>(partition)); }
   Record record(int unit) { return decode(offset(record_of(unit)).value().metadata).value(); }
 

@@ -13,6 +13,7 @@
 
 #include "closable_log.hpp"
 #include "messages.hpp"
+#include "refusal.hpp"
 
 namespace tenure::kafka {
 namespace {
@@ -20,6 +21,7 @@ namespace {
 using namespace std::chrono_literals;
 using tenure::test::canary;
 using tenure::test::mentions;
+using tenure::test::refusal_of;
 using testing::Test;
 
 Options options() {
@@ -30,12 +32,7 @@ Options options() {
 }
 
 std::string refusal(const Options& o) {
-  try {
-    completed(o);
-  } catch (const std::invalid_argument& e) {
-    return e.what();
-  }
-  return "accepted";
+  return refusal_of([&] { completed(o); });
 }
 
 TEST(KafkaSettings, TheDefaultGroupIsTheProgramsName) {
@@ -143,7 +140,7 @@ TEST(KafkaSettings, AMembersPropertiesCarryTheRules) {
                                                                  {"log.connection.close", "false"}}));
 }
 
-TEST(KafkaSettings, SecretsAreNeverTold) {
+TEST(KafkaSettings, SecretsAreNeverPrinted) {
   auto o = options();
   for (const auto* name : {"sasl.password", "ssl.key.password", "ssl.keystore.password", "ssl.key.pem",
                            "sasl.oauthbearer.config", "sasl.oauthbearer.client.secret"})
@@ -287,7 +284,7 @@ TEST(KafkaTiming, RefusesALeaseThatEndsBeforeTheSession) {
             "accepted");
 }
 
-TEST(KafkaTiming, WhereTheBrokersWantLongSessionsATermThatWorksIsTold) {
+TEST(KafkaTiming, WhereTheBrokersWantLongSessionsTheRefusalNamesATermThatWorks) {
   auto o = options();
   o.min_session = 30s;
   const auto told = timing_refusal(presets().steady, o);
@@ -331,7 +328,7 @@ TEST(KafkaGroupTiming, S5PresetsArePresumedForExactlyAsLongAsIsNeeded) {
   EXPECT_EQ(group_presets(Exclusive::yes), presets());
 }
 
-TEST(KafkaGroupTiming, S5RefusesAMillisecondLessAndTellsTheSum) {
+TEST(KafkaGroupTiming, S5RefusesAMillisecondLessAndShowsTheSum) {
   auto t = group_presets(Exclusive::no).fast;
   t.margin += 1ms;
   for (const auto* part : {"(25999 ms)", "at least 26000 ms", "(6000 ms each)", "a rebalance (12000 ms)",
@@ -373,12 +370,7 @@ Opening at(const std::string& url) {
 Options options_of(const Opening& opening) { return asked_by(opening).options; }
 
 std::string url_refusal(const Opening& opening) {
-  try {
-    completed(options_of(opening));
-  } catch (const std::invalid_argument& e) {
-    return e.what();
-  }
-  return "accepted";
+  return refusal_of([&] { completed(options_of(opening)); });
 }
 
 TEST(KafkaUrl, NamesBrokersTopicAndGroup) {
@@ -402,7 +394,7 @@ TEST(KafkaUrl, NamesBrokersTopicAndGroup) {
   EXPECT_TRUE(o.properties.empty());
 }
 
-TEST(KafkaUrl, TellsWhatSessionsTheBrokersAllowAndHasThePresetsForIt) {
+TEST(KafkaUrl, SaysWhatSessionsTheBrokersAllowAndHasThePresetsForIt) {
   EXPECT_EQ(options_of(at("kafka://b/t?min_session_ms=250")).min_session, 250ms);
   EXPECT_TRUE(mentions(url_refusal(at("kafka://b/t?min_session_ms=0.1s")), "min_session_ms must be a number from 1"));
   EXPECT_TRUE(mentions(url_refusal(at("kafka://b/t?min_session=100")), "did you mean \"min_session_ms\"?"));
@@ -485,7 +477,7 @@ TEST(KafkaUrl, MoreSettingsThanThereAreAreRefusedAtOnce) {
   EXPECT_TRUE(mentions(url_refusal(opening), "60000 properties are given; 500")) << url_refusal(opening);
 }
 
-TEST(KafkaUrl, OfAGroupTellsItsMode) {
+TEST(KafkaUrl, OfAGroupSaysItsMode) {
   const auto opened = [](const std::string& query) { return open_group_url(at("kafka://127.0.0.1:1/t" + query)); };
   EXPECT_EQ(opened("").store->exclusive(), Exclusive::yes);
   EXPECT_EQ(opened("?exclusive=yes").presets, presets());

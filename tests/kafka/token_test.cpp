@@ -14,6 +14,7 @@
 #include "client.hpp"
 #include "eventually.hpp"
 #include "messages.hpp"
+#include "refusal.hpp"
 #include "settings.hpp"
 
 namespace tenure::kafka {
@@ -60,7 +61,7 @@ TEST(KafkaToken, IsAskedForAgainBeforeItsTimeIsOver) {
   EXPECT_EQ(asked, then);
 }
 
-TEST(KafkaToken, WhyThereIsNoneIsTold) {
+TEST(KafkaToken, ARefusalSaysWhyThereIsNone) {
   EXPECT_TRUE(mentions(trouble(options([]() -> Result<OauthToken> {
                          return Error{Fault::forbidden, "no role"};
                        })),
@@ -72,12 +73,7 @@ TEST(KafkaToken, WhyThereIsNoneIsTold) {
 }
 
 std::string refusal(const Options& o) {
-  try {
-    completed(o);
-  } catch (const std::invalid_argument& e) {
-    return e.what();
-  }
-  return "accepted";
+  return tenure::test::refusal_of([&] { completed(o); });
 }
 
 TEST(KafkaToken, WithoutASourceOfTokensNothingIsOpened) {

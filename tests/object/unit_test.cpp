@@ -10,6 +10,7 @@
 #include "fake_s3.hpp"
 #include "odd_names.hpp"
 #include "options.hpp"
+#include "refusal.hpp"
 
 namespace tenure::object::test {
 namespace {
@@ -19,12 +20,7 @@ using tenure::test::expect_error;
 using tenure::test::mentions;
 
 std::string refusal(const std::string& url) {
-  try {
-    checked(from_url(url));
-  } catch (const std::invalid_argument& e) {
-    return e.what();
-  }
-  return "accepted";
+  return tenure::test::refusal_of([&] { checked(from_url(url)); });
 }
 
 TEST(ObjectOptions, AUrlNamesABucketAPrefixAndSettings) {

@@ -110,7 +110,7 @@ TEST_F(PostgresFaults, ANameThatIsNeverResolvedHoldsNobodyUp) {
 
 // ---- the table ----
 
-TEST_F(PostgresFaults, AMissingTableIsToldWithTheRemedyAndMayComeLater) {
+TEST_F(PostgresFaults, AMissingTableIsReportedWithTheRemedyAndMayComeLater) {
   auto options = options_;
   options.table = unique_name("missing");
   const auto table = store(options);
@@ -255,7 +255,7 @@ TEST_F(PostgresFaults, TheLeastPrivilegesAreEnough) {
   EXPECT_ANY_THROW(sql(own, "truncate " + options.table));
 }
 
-TEST_F(PostgresFaults, AMissingPrivilegeIsToldWithTheGrant) {
+TEST_F(PostgresFaults, AMissingPrivilegeIsReportedWithTheGrant) {
   const auto observer = open(role("select"), "jobs", {"observer", ""});
   EXPECT_TRUE(std::holds_alternative<Vacant>(observer->observe(within(10s)))) << "to observe, SELECT is enough";
   expect_error(unknown(observer->acquire(within(10s))), Fault::forbidden,
@@ -320,19 +320,6 @@ TEST_F(PostgresFaults, WhatATenantWritesBesidesUsNeitherFillsTheMemoryNorStopsTh
 
 // ---- locks of others ----
 
-/// A transaction of somebody else's that holds what it took until it is let go.
-class Holder {
- public:
-  explicit Holder(const std::string& statement) : connection_(shared("TENURE_POSTGRES_SOCKET")), work_(connection_) {
-    work_.exec(statement);
-  }
-  void commit() { work_.commit(); }
-
- private:
-  pqxx::connection connection_;
-  pqxx::work work_;
-};
-
 TEST_F(PostgresFaults, ALockedRowEndsTheVerbAndNotTheConnection) {
   const auto table = postgres::store(named(options_.table), "jobs");
   ASSERT_TRUE(applied(table->compare_and_set(std::nullopt, record(1, 1), within(10s))));
@@ -340,7 +327,7 @@ TEST_F(PostgresFaults, ALockedRowEndsTheVerbAndNotTheConnection) {
     return admin("select pid from pg_stat_activity where application_name = '" + options_.table + "'")[0][0].as<int>();
   };
   const int before = session();
-  std::optional<Holder> holder("select 1 from " + options_.table + " for update");
+  std::optional<Elsewhere> holder("select 1 from " + options_.table + " for update");
   EXPECT_TRUE(value(table->read(within(10s))).record) << "readers do not wait";
   const auto limit = within(6s);  // The server ends the wait after half of it: the rest is for a busy machine.
   const auto error = error_of(table->compare_and_set(Expected{{1}, {1}}, record(1, 2), limit));
@@ -354,7 +341,7 @@ TEST_F(PostgresFaults, ALockedRowEndsTheVerbAndNotTheConnection) {
 }
 
 /// A commit that notifies and waits for a standby that does not exist keeps the lock that is the whole cluster's.
-TEST_F(PostgresFaults, AWaitForTheServersLockOnNoticesIsToldApart) {
+TEST_F(PostgresFaults, AWaitForTheServersLockOnNoticesHasAMessageOfItsOwn) {
   Server server;
   const auto table = store(fresh_table(server.conninfo()));
   value(table->read(within(10s)));
@@ -382,8 +369,8 @@ TEST_F(PostgresFaults, AWaitForTheServersLockOnNoticesIsToldApart) {
 }
 
 TEST_F(PostgresFaults, AnUncommittedFirstRowEndsTheVerb) {
-  Holder holder("insert into " + options_.table +
-                " values ('jobs', 1, 1, '', false, 1000, 1, now(), null, null, null)");
+  Elsewhere holder("insert into " + options_.table +
+                   " values ('jobs', 1, 1, '', false, 1000, 1, now(), null, null, null)");
   const auto contender = store();
   value(contender->read(within(10s)));  // connected
   const auto limit = within(6s);
@@ -401,7 +388,7 @@ TEST_F(PostgresFaults, AnUncommittedFirstRowEndsTheVerb) {
 TEST_F(PostgresFaults, ALockedTableEndsEveryVerbByItsLimitAndLeavesFewSessions) {
   const auto table = postgres::store(named(options_.table), "jobs");
   value(table->read(within(10s)));
-  std::optional<Holder> holder("lock table " + options_.table + " in access exclusive mode");
+  std::optional<Elsewhere> holder("lock table " + options_.table + " in access exclusive mode");
   bool in_time = false;  // for once, on a busy machine
   for (const auto all = within(5s); !all.passed();) {
     const auto limit = within(300ms);
@@ -421,7 +408,7 @@ TEST_F(PostgresFaults, ALockedTableEndsEveryVerbByItsLimitAndLeavesFewSessions) 
 TEST_F(PostgresFaults, ACancelledStatementHadNoEffect) {
   const auto table = store(role("select, insert, update", "set statement_timeout = '2s'"));
   ASSERT_TRUE(applied(table->compare_and_set(std::nullopt, record(1, 1), within(10s))));
-  std::optional<Holder> holder("select 1 from " + options_.table + " for update");
+  std::optional<Elsewhere> holder("select 1 from " + options_.table + " for update");
   expect_error(error_of(table->compare_and_set(Expected{{1}, {1}}, record(1, 2), within(10s))), Fault::timed_out,
                {"statement_timeout"});
   holder.reset();
@@ -433,16 +420,14 @@ TEST_F(PostgresFaults, ACancelledStatementHadNoEffect) {
 TEST_F(PostgresFaults, ASessionThatWasEndedIsReplacedByTheNextVerb) {
   const auto table = postgres::store(named(options_.table), "jobs");
   ASSERT_TRUE(applied(table->compare_and_set(std::nullopt, record(1, 1), within(10s))));
-  const auto end =
-      "select pg_terminate_backend(pid, 5000) from pg_stat_activity where application_name = '" + options_.table + "'";
   for (std::uint64_t beat = 2; beat < 5; ++beat) {
-    EXPECT_EQ(admin(end).size(), 1u);
+    EXPECT_EQ(end_sessions(options_.table), 1u);
     EXPECT_TRUE(applied(table->compare_and_set(Expected{{1}, {beat - 1}}, record(1, beat), within(10s))));
   }
   begin_to_listen(*table);
   const auto began = boot_clock().now();
   auto waits = std::async(std::launch::async, [&] { table->await_change(Version{{1}, 4}, within(20s)); });
-  EXPECT_EQ(admin(end).size(), 1u);
+  EXPECT_EQ(end_sessions(options_.table), 1u);
   waits.get();
   EXPECT_LT(boot_clock().now() - began, 10s);
 }
@@ -450,7 +435,7 @@ TEST_F(PostgresFaults, ASessionThatWasEndedIsReplacedByTheNextVerb) {
 TEST_F(PostgresFaults, ASessionThatIsEndedInTheMidstOfAVerbIsAnError) {
   const auto table = postgres::store(named(options_.table), "jobs");
   ASSERT_TRUE(applied(table->compare_and_set(std::nullopt, record(1, 1), within(10s))));
-  Holder holder("select 1 from " + options_.table + " for update");
+  Elsewhere holder("select 1 from " + options_.table + " for update");
   auto write = std::async(std::launch::async, [&] {
     return error_of(table->compare_and_set(Expected{{1}, {1}}, record(1, 2), within(20s)));
   });
@@ -535,8 +520,7 @@ TEST_F(PostgresFaults, ThePasswordMayChangeBetweenTwoLogins) {
     std::ofstream(file) << "*:*:*:*:" << to << '\n';
     std::filesystem::permissions(file, std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
     admin("alter role " + by_function.user + " password '" + to + "'");
-    admin("select pg_terminate_backend(pid, 5000) from pg_stat_activity where application_name = '" + options_.table +
-          "'");
+    end_sessions(options_.table);
   };
   change(canary);
   const auto one = store(by_function), two = store(by_file);

@@ -106,20 +106,6 @@ class PostgresGroup : public PostgresTest {
   }
 };
 
-/// A transaction of somebody else's that holds what it took until it is let go.
-class Elsewhere {
- public:
-  explicit Elsewhere(const std::string& statement, const std::string& server = shared("TENURE_POSTGRES_SOCKET"))
-      : connection_(server), work_(connection_) {
-    work_.exec(statement);
-  }
-  void commit() { work_.commit(); }
-
- private:
-  pqxx::connection connection_;
-  pqxx::work work_;
-};
-
 // ---- what no other store has ----
 
 TEST_F(PostgresGroup, AMarkerIsNotItsAndRefusesACommit) {
@@ -134,7 +120,7 @@ TEST_F(PostgresGroup, AMarkerIsNotItsAndRefusesACommit) {
 
 // ---- the cursor ----
 
-TEST_F(PostgresGroup, OurOwnWritesAreToldInTheirAnswerAndNotAgain) {
+TEST_F(PostgresGroup, OurOwnWritesAreShownInTheirAnswerAndNotAgain) {
   const auto a = with(one), b = with(two);
   const auto first = done(*a, claiming(one, 2, first_claims({"a", "b"})), all(*a).cursor);
   EXPECT_THAT(first.look.leads, ElementsAre(Key("a"), Key("b")));
@@ -149,7 +135,7 @@ TEST_F(PostgresGroup, OurOwnWritesAreToldInTheirAnswerAndNotAgain) {
     EXPECT_TRUE(value(a->look(garbled, within(10s))).whole) << garbled;
 }
 
-TEST_F(PostgresGroup, ACommitWithoutACursorThatCountsTellsItsOwnClaimsAndSaysThatItIsNotAll) {
+TEST_F(PostgresGroup, ACommitWithoutACursorThatCountsShowsItsOwnClaimsAndSaysThatItIsNotAll) {
   const auto a = with(one), b = with(two);
   done(*b, claiming(two, 2, first_claims({"of b"})));
   auto beat = std::uint64_t{1};
@@ -188,7 +174,7 @@ TEST_F(PostgresGroup, ALongTransactionOfOthersLosesNoChangeAndRepeatsNone) {
 }
 
 /// As after a dump and a restore into a new cluster, which counts its transactions from the beginning.
-TEST_F(PostgresGroup, WhatAnotherServerNumberedIsToldOnceAndNotWithEachRenewal) {
+TEST_F(PostgresGroup, WhatAnotherServerNumberedIsShownOnceAndNotWithEachRenewal) {
   const auto a = with(one);
   const auto first = done(*a, claiming(one, 2, first_claims({"a", "b", "c"})));
   done(*a, releasing(one, 3, {{"a", first.token}, {"b", first.token}}));
@@ -552,7 +538,7 @@ TEST_F(PostgresGroup, AReleaseAnEndAndARequestWakeThoseWhoWaitAndNothingElseDoes
   EXPECT_FALSE(woken([&] { EXPECT_TRUE(value(b->end(two, {2}, 9, within(10s)))); }));
 }
 
-TEST_F(PostgresGroup, OneMayWaitWhileAnotherCommitsAndIsNotWokenByWhatItWasTold) {
+TEST_F(PostgresGroup, OneMayWaitWhileAnotherCommitsAndIsNotWokenByWhatItKnows) {
   const auto a = with(one);
   const auto claimed = done(*a, claiming(one, 2, first_claims({"a", "b"})), all(*a).cursor);
   a->await_change(claimed.look.cursor, within(10s));  // It listens from here on.
@@ -570,7 +556,7 @@ TEST_F(PostgresGroup, OneMayWaitWhileAnotherCommitsAndIsNotWokenByWhatItWasTold)
 
 // ---- what is wrong at the server ----
 
-TEST_F(PostgresGroup, AMissingTableIsToldWithTheRemedyAndMayComeLater) {
+TEST_F(PostgresGroup, AMissingTableIsReportedWithTheRemedyAndMayComeLater) {
   auto options = options_;
   options.sessions = unique_name("missing");
   const auto store = group(options);
@@ -591,7 +577,7 @@ TEST_F(PostgresGroup, AMissingTableIsToldWithTheRemedyAndMayComeLater) {
   EXPECT_THAT(error.message, HasSubstr("there is no table " + options.leads));
 }
 
-TEST_F(PostgresGroup, TheLeastPrivilegesAreEnoughAndAMissingOneIsToldWithTheGrant) {
+TEST_F(PostgresGroup, TheLeastPrivilegesAreEnoughAndAMissingOneIsReportedWithTheGrant) {
   const auto candidate = with(role("select, insert, update, delete", "select, insert, update"), one);
   const auto token = done(*candidate, claiming(one, 2, first_claims({"a"}))).token;
   EXPECT_EQ(candidate->request_step_down("a", {token, "ops", ""}, within(10s)), std::nullopt);
@@ -725,17 +711,6 @@ TEST_F(PostgresGroup, AReleaseIsSeenBeforeItsCommitIsDoneAndNotBelievedIfACrashL
   EXPECT_TRUE(stands.released || done(*a, releasing(one, 3, {{"a", claimed.token, two}})).released.size() == 1);
 }
 
-TEST_F(PostgresGroup, ARefusedCommitReleasesNothing) {
-  const auto a = with(one);
-  const auto claimed = done(*a, claiming(one, 2, first_claims({"a"})));
-  auto stale = releasing(one, 9, {{"a", claimed.token}});
-  stale.beats = {7};
-  const auto refused = done(*a, stale);
-  EXPECT_FALSE(refused.granted);
-  EXPECT_THAT(refused.released, IsEmpty());
-  EXPECT_FALSE(all(*a).leads.at("a").released);
-}
-
 // ---- what a commit reads ----
 
 /// A connection plans once, here for tables that are empty, and known to be so if they were vacuumed.
@@ -844,7 +819,8 @@ class PostgresGroupCost : public PostgresGroup, public testing::WithParamInterfa
     }
     return boot_clock().now() - begun;
   }
-  /// Of several times, in turn with another one's, the shortest: the machine is shared.
+  /// In time with another group's renewal. Of several times, in turn with the other one's, the shortest: the machine is
+  /// shared.
   static void expect_alike(Renewing& late, Renewing& fresh) {
     const tenure::test::Lateness since;
     auto of_late = Clock::Duration::max(), of_fresh = Clock::Duration::max();
@@ -923,7 +899,7 @@ TEST(PostgresGroupNotice, OfASingleReleaseNamesItAndOfAnythingElseNothing) {
     EXPECT_FALSE(release_of(text)) << text;
 }
 
-TEST(PostgresGroupNotice, IsNewsUnlessTheLookHasToldItsTransaction) {
+TEST(PostgresGroupNotice, IsNewsUnlessTheLookHasShownItsTransaction) {
   const auto cursor = cursor_of("00000001 10:14:10,12 15 3");
   for (const auto* old : {"9", "11", "13", "15 7 22 61"}) EXPECT_TRUE(told_by(cursor, old)) << old;
   for (const auto* news : {"10", "12 7 22 61", "14", "16", "", "x", "-1", "# 1"})

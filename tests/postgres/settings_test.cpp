@@ -17,11 +17,13 @@
 
 #include "faults.hpp"
 #include "messages.hpp"
+#include "refusal.hpp"
 
 namespace tenure::postgres {
 namespace {
 
 using tenure::test::canary;
+using tenure::test::refusal_of;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -43,12 +45,7 @@ Options with(const std::string& conninfo, const std::string& user = "", const st
 }
 
 std::string refusal(const Options& options) {
-  try {
-    settings_of(options);
-  } catch (const std::invalid_argument& e) {
-    return e.what();
-  }
-  return "accepted";
+  return refusal_of([&] { settings_of(options); });
 }
 
 TEST(Settings, AnEmptyConninfoLeavesAllToLibpq) {
@@ -261,14 +258,10 @@ TEST(Settings, AUrlIsHandedOnAndItsPropertiesAreChecked) {
   EXPECT_LT(opened.presets.fast.term, opened.presets.balanced.term);
   EXPECT_LT(opened.presets.balanced.term, opened.presets.steady.term);
 
-  const auto refused = [](const Opening& wrong) -> std::string {
-    try {
-      open_url(wrong);
-    } catch (const std::invalid_argument& e) {
-      EXPECT_THAT(e.what(), Not(HasSubstr(canary)));
-      return e.what();
-    }
-    return "accepted";
+  const auto refused = [](const Opening& wrong) {
+    auto said = refusal_of([&] { open_url(wrong); });
+    EXPECT_THAT(said, Not(HasSubstr(canary)));
+    return said;
   };
   auto wrong = opening;
   wrong.properties = {{"tabel", canary}};

@@ -2,11 +2,10 @@
 // Goal: what the table costs and what it leaves behind: one statement a renewal and one flush, in place; nothing
 // written by those who wait, and few reads; a push to all who wait; no setting and no subscription left in a session
 // that a pooler hands on; the same answers whatever a session's settings are. Method: the server's own counters.
-#include <dirent.h>
-
 #include <algorithm>
 #include <barrier>
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <future>
@@ -109,9 +108,7 @@ TEST_F(PostgresStore, AWriteIsFlushedWhenItIsAnsweredButForARelease) {
   ASSERT_TRUE(applied(table->compare_and_set(Expected{{1}, {1}}, record(1, 2), within(10s))));
   EXPECT_TRUE(flushed(before));
   before = lsn_now(server.by_socket());
-  auto released = record(1, 3);
-  released.released = true;
-  ASSERT_TRUE(applied(table->compare_and_set(Expected{{1}, {2}}, released, within(10s))));
+  ASSERT_TRUE(applied(table->compare_and_set(Expected{{1}, {2}}, released(record(1, 3)), within(10s))));
   EXPECT_FALSE(flushed(before)) << "whoever takes over need not wait for that";
   ASSERT_TRUE(applied(table->compare_and_set(Expected{{1}, {3}}, record(2, 4), within(10s))));
   EXPECT_TRUE(flushed(before)) << "a claim is, and all before it";
@@ -333,9 +330,7 @@ TEST_F(PostgresStore, RenewalsWakeNobodyAndAReleaseAllHoweverTheySpellTheTable) 
   std::vector<std::future<void>> all;
   for (const auto& one : {waits, waits_too})
     all.push_back(std::async(std::launch::async, [one] { one->await_change(Version{{1}, 5}, within(20s)); }));
-  auto released = record(1, 6);
-  released.released = true;
-  ASSERT_TRUE(applied(leader->compare_and_set(Expected{{1}, {5}}, released, within(10s))));
+  ASSERT_TRUE(applied(leader->compare_and_set(Expected{{1}, {5}}, released(record(1, 6)), within(10s))));
   for (auto& one : all) one.get();
   EXPECT_LT(boot_clock().now() - began, 5s);
 }
@@ -345,9 +340,8 @@ TEST_F(PostgresStore, AnotherElectionsReleaseWakesNobody) {
   const auto waits = store();
   begin_to_listen(*waits);
   value(waits->read(within(10s)));
-  auto released = record(1, 1);
-  released.released = true;
-  ASSERT_TRUE(applied(postgres::store(options_, "others")->compare_and_set(std::nullopt, released, within(10s))));
+  const auto other = postgres::store(options_, "others");
+  ASSERT_TRUE(applied(other->compare_and_set(std::nullopt, released(record(1, 1)), within(10s))));
   const auto limit = within(200ms);
   waits->await_change(Version{{1}, 1}, limit);
   EXPECT_TRUE(limit.passed());
@@ -455,9 +449,7 @@ TEST_F(PostgresStore, AReleaseThroughAPoolerReachesThoseWhoListen) {
   const auto listens = store();
   begin_to_listen(*listens);
   value(listens->read(within(10s)));
-  auto released = record(1, 2);
-  released.released = true;
-  ASSERT_TRUE(applied(pooled->compare_and_set(Expected{{1}, {1}}, released, within(10s))));
+  ASSERT_TRUE(applied(pooled->compare_and_set(Expected{{1}, {1}}, released(record(1, 2)), within(10s))));
   const auto limit = within(20s);
   listens->await_change(Version{{1}, 1}, limit);
   EXPECT_FALSE(limit.passed());
@@ -569,22 +561,14 @@ TEST_F(PostgresStore, ThePagesOfTheListNameEachElectionOnce) {
 }
 
 TEST_F(PostgresStore, NothingIsLeftOfABackend) {
-  const auto descriptors = [] {
-    int count = 0;
-    auto* directory = ::opendir("/proc/self/fd");
-    while (::readdir(directory)) ++count;
-    ::closedir(directory);
-    return count;
+  const auto entries = [](const char* directory) {
+    const std::filesystem::directory_iterator all(directory);
+    return std::distance(begin(all), end(all));
   };
-  const auto threads = [] {
-    int count = 0;
-    auto* directory = ::opendir("/proc/self/task");
-    while (::readdir(directory)) ++count;
-    ::closedir(directory);
-    return count;
-  };
+  const auto descriptors = [&] { return entries("/proc/self/fd"); };
+  const auto threads = [&] { return entries("/proc/self/task"); };
   admin("select 1");
-  const int before = descriptors(), threads_before = threads();
+  const auto before = descriptors(), threads_before = threads();
   const auto options = named(options_.table);
   for (int i = 0; i < 5; ++i) {
     LeaderManager manager(open(options, "jobs", {"a", ""}), lock_table_presets().fast, {});

@@ -24,6 +24,7 @@ using namespace std::chrono_literals;
 using tenure::test::canary;  // in every password here
 using tenure::test::expect_error;
 using tenure::test::record;
+using tenure::test::released;
 using tenure::test::value;
 
 /// Every error that a test sees goes through here.
@@ -56,6 +57,20 @@ inline void begin_to_listen(ConditionalStore& store) {
   EXPECT_FALSE(limit.passed());
 }
 
+/// A transaction of somebody else's that holds what it took until it is let go.
+class Elsewhere {
+ public:
+  explicit Elsewhere(const std::string& statement, const std::string& server = shared("TENURE_POSTGRES_SOCKET"))
+      : connection_(server), work_(connection_) {
+    work_.exec(statement);
+  }
+  void commit() { work_.commit(); }
+
+ private:
+  pqxx::connection connection_;
+  pqxx::work work_;
+};
+
 inline bool applied(const Result<Swap>& result) { return result && result->applied; }
 
 class PostgresTest : public ::testing::Test {
@@ -83,6 +98,13 @@ class PostgresTest : public ::testing::Test {
     out.user = name;
     out.password = canary;
     return out;
+  }
+
+  /// Those that are known at the server by this name. How many.
+  static std::size_t end_sessions(const std::string& application) {
+    return admin("select pg_terminate_backend(pid, 5000) from pg_stat_activity where application_name = '" +
+                 application + "'")
+        .size();
   }
 
   std::shared_ptr<ConditionalStore> store() const { return postgres::store(options_, "jobs"); }

@@ -71,9 +71,7 @@ class PostgresTrojan : public PostgresTest {
     ASSERT_TRUE(applied(table->compare_and_set(std::nullopt, record(1, 1), within(10s))));
     ASSERT_TRUE(applied(table->compare_and_set(Expected{{1}, {1}}, record(1, 2), within(10s))));
     EXPECT_EQ(table->request_step_down({Token{1}, "ops", "why"}, within(10s)), std::nullopt);
-    auto released = record(1, 3);
-    released.released = true;
-    ASSERT_TRUE(applied(table->compare_and_set(Expected{{1}, {2}}, released, within(10s))));
+    ASSERT_TRUE(applied(table->compare_and_set(Expected{{1}, {2}}, released(record(1, 3)), within(10s))));
     EXPECT_TRUE(value(table->read(within(10s))).step_down);
     EXPECT_FALSE(value(list_of(settings_of(options))(within(10s))).elections.empty());
     EXPECT_TRUE(check_up(settings_of(options), within(10s), quoted_table(options.leads)));
@@ -252,15 +250,11 @@ TEST_F(PostgresTrojan, AProcessStaysWithTheTableThatItFoundAsLongAsThatIsThere) 
   ASSERT_EQ(create_schema(nearer, within(10s)), std::nullopt);
   admin("grant select, insert, update on " + nearer.table + " to public; alter role " + options.user +
         " set search_path = " + schema + ", public");
-  const auto end = [&] {
-    admin("select pg_terminate_backend(pid, 5000) from pg_stat_activity where application_name = '" + options_.table +
-          "'");
-  };
-  end();
+  end_sessions(options_.table);
   EXPECT_TRUE(value(table->read(within(10s))).record);
   EXPECT_FALSE(value(store(options)->read(within(10s))).record) << "this test could not tell";
   admin("drop table " + options_.table);
-  end();
+  end_sessions(options_.table);
   EXPECT_FALSE(value(table->read(within(10s))).record);
   admin("drop schema " + schema + " cascade");
 }

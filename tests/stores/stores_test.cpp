@@ -21,6 +21,7 @@
 #include <tenure/memory.hpp>
 
 #include "messages.hpp"
+#include "refusal.hpp"
 #include "scratch.hpp"
 #include "within.hpp"
 
@@ -34,12 +35,7 @@ using test::Scratch;
 using test::within;
 
 std::string refusal(const Opening& opening) {
-  try {
-    open(opening);
-  } catch (const std::invalid_argument& e) {
-    return e.what();
-  }
-  return "accepted";
+  return test::refusal_of([&] { open(opening); });
 }
 
 Opening at(const std::string& url) {
@@ -89,12 +85,7 @@ TEST(Stores, AGroupOfElectionsIsOpenedByTheSameUrl) {
 }
 
 TEST(Stores, AStoreWithoutGroupsSaysWhichHaveThem) {
-  std::string message;
-  try {
-    open_many("file:///tmp", "jobs");
-  } catch (const std::invalid_argument& e) {
-    message = e.what();
-  }
+  const auto message = test::refusal_of([] { open_many("file:///tmp", "jobs"); });
   EXPECT_TRUE(mentions(message, "the store \"file\" keeps no groups")) << message;
   EXPECT_TRUE(mentions(message, "elect each by open()")) << message;
   EXPECT_TRUE(mentions(message, "memory")) << message;
@@ -167,22 +158,19 @@ TEST(Stores, CredentialsReachEachStoreThatHasLogins) {
         ++asked;
         throw std::runtime_error("the vault is away");
       };
-      std::string told;
-      try {
+      const auto told = test::refusal_of([&] {
         if (group)
           EXPECT_FALSE(open_many(opening).store->look({}, within(10s)));
         else
           EXPECT_TRUE(std::holds_alternative<Unknown>(open(opening).backend->observe(within(10s))));
-      } catch (const std::invalid_argument& e) {
-        told = e.what();
-      }
+      });
       EXPECT_EQ(asked > 0, logs_in) << url << group;
       EXPECT_EQ(mentions(told, "without host, user, password and credentials"), !logs_in) << told;
     }
   }
 }
 
-TEST(Stores, AnUnknownSchemeIsToldWithTheNearestAndAll) {
+TEST(Stores, AnUnknownSchemeIsRefusedWithTheNearestAndAll) {
   const std::string begins =
       "tenure::open: there is no store \"memroy\", did you mean \"memory\"? This build has: "
       "memory, file";

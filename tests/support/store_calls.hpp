@@ -24,6 +24,11 @@ inline Record record(std::uint64_t token, std::uint64_t beat, Clock::Duration te
   return made;
 }
 
+inline Record released(Record made) {
+  made.released = true;
+  return made;
+}
+
 /// The answer, or a failed test with the error.
 template <class T>
 T value(Result<T> result) {

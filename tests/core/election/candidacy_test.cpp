@@ -22,10 +22,7 @@ class Election {
  public:
   explicit Election(const Timing& t = timing, StallLimits stall = {}) : candidacy(t, 1, stall) {}
 
-  void start() {
-    candidacy.start(now);
-    take();
-  }
+  void start() { candidacy.start(now), take(); }
   void advance(Clock::Duration by) { advance_to(now + by); }
   /// Stops at every alarm on the way, as the clock thread does.
   void advance_to(Time to) {
@@ -37,66 +34,56 @@ class Election {
     now = to;
     tick();
   }
-  void tick() {
-    candidacy.tick(now);
-    take();
-  }
+  void tick() { candidacy.tick(now), take(); }
   void answer(Answer a) {
     ASSERT_TRUE(asked) << "nothing was asked";
     answer(asked->id, std::move(a));
   }
   void answer(std::uint64_t id, Answer a) {
-    clear(id);
-    candidacy.answered(now, id, std::move(a));
-    take();
+    if (asked && asked->id == id) asked.reset();
+    candidacy.answered(now, id, std::move(a)), take();
   }
-  void ineligible() {
-    const auto id = asked->id;
-    asked.reset();
-    candidacy.ineligible(now, id);
-    take();
-  }
+  void unanswered() { answer(Unknown{{Fault::unreachable, "away"}}); }
+  void ineligible() { candidacy.ineligible(now, std::exchange(asked, std::nullopt)->id), take(); }
   void released(std::optional<Error> error = {}) {
-    ASSERT_TRUE(asked && asked->verb == Verb::release);
-    const auto id = asked->id;
-    asked.reset();
-    candidacy.released(now, id, std::move(error));
-    take();
+    ASSERT_TRUE(asks(Verb::release));
+    candidacy.released(now, std::exchange(asked, std::nullopt)->id, std::move(error)), take();
   }
   void change_awaited(std::optional<Error> error = {}) {
-    ASSERT_TRUE(asked && asked->verb == Verb::await_change);
-    const auto id = asked->id;
-    asked.reset();
-    candidacy.change_awaited(now, id, std::move(error));
-    take();
+    ASSERT_TRUE(asks(Verb::await_change));
+    candidacy.change_awaited(now, std::exchange(asked, std::nullopt)->id, std::move(error)), take();
   }
-  void resign(std::optional<Clock::Duration> cool_down = {}) {
-    candidacy.resign(now, cool_down);
-    take();
-  }
-  void progressed() {
-    candidacy.progressed(now);
-    tick();
-  }
-  void stop() {
-    candidacy.stop(now);
-    take();
-  }
-  void ousting_returned() {
-    candidacy.ousting_returned(now);
-    take();
-  }
+  /// Its work has stopped, and the store knows.
+  void hand_back() { ousting_returned(), released(); }
+  void resign(std::optional<Clock::Duration> cool_down = {}) { candidacy.resign(now, cool_down), take(); }
+  void progressed() { candidacy.progressed(now), tick(); }
+  void stop() { candidacy.stop(now), take(); }
+  void ousting_returned() { candidacy.ousting_returned(now), take(); }
+  /// Started, and somebody else leads.
+  void follow() { start(), answer(Denied{other}); }
   /// Started, and elected with this token by an answer that took `after`.
   void lead(Token token = {5}, Clock::Duration after = 10ms) {
     start();
     advance(after);
     answer(Granted{token});
   }
+  /// Until so long after its election, when a renewal is outstanding.
+  void until_renewal(Clock::Duration after = timing.renew) {
+    advance(after);
+    ASSERT_TRUE(asks(Verb::renew));
+  }
+  /// It asks nothing before that time, and campaigns then.
+  void expect_campaign_after(Clock::Duration pause) {
+    advance(pause - 1ns);
+    EXPECT_FALSE(asked);
+    advance(1ns);
+    EXPECT_TRUE(asks(Verb::acquire));
+  }
 
   /// Until a renewal is outstanding that was asked no earlier than `from`.
   void fail_renewals_until(Time from) {
     while (!asks(Verb::renew) || asked->asked < from) {
-      if (asked) answer(Unknown{{Fault::unreachable, "away"}});
+      if (asked) unanswered();
       advance(10ms);
     }
   }
@@ -128,9 +115,6 @@ class Election {
   std::vector<Effect> history;
 
  private:
-  void clear(std::uint64_t id) {
-    if (asked && asked->id == id) asked.reset();
-  }
   void take() {
     std::vector<Effect> effects;
     candidacy.take_effects(effects);
@@ -168,8 +152,7 @@ TEST_F(Candidacy, DeadlineCountsFromTheQuestionNotFromTheAnswer) {
 }
 
 TEST_F(CandidacyThatLeads, RenewalMovesTheDeadlineToItsOwnQuestion) {
-  e.advance_to(e.now + 3s);
-  ASSERT_TRUE(e.asks(Verb::renew));
+  e.until_renewal(3s);
   const auto asked = e.asked->asked;
   e.answer(Granted{{5}});
   EXPECT_EQ(e.published->deadline, asked + timing.term - timing.margin);
@@ -228,8 +211,7 @@ TEST_F(CandidacyThatLeads, RenewalGrantedWhileOustingRunsExtendsNothing) {
 }
 
 TEST_F(CandidacyThatLeads, LapsedTenureIsNotRevivedByALateAnswer) {
-  e.advance_to(e.now + 2s);
-  ASSERT_TRUE(e.asks(Verb::renew));
+  e.until_renewal();
   const auto id = e.asked->id;
   e.now += 30s;  // stopped and resumed
   e.tick();
@@ -260,7 +242,7 @@ TEST_F(Candidacy, TokenThatDoesNotRiseIsNotLedBy) {
 
 // ---- rule 4: order at an end ----
 
-TEST_F(CandidacyThatLeads, StopTokenFiresBeforeOustingAndBothBeforeTheStoreIsTold) {
+TEST_F(CandidacyThatLeads, StopTokenFiresBeforeOustingAndBothBeforeTheRelease) {
   e.resign();
   EXPECT_LT(e.first<effect::FireStop>(), e.first<effect::End>());
   EXPECT_FALSE(e.asks(Verb::release));
@@ -273,8 +255,7 @@ TEST_F(CandidacyThatLeads, StopTokenFiresBeforeOustingAndBothBeforeTheStoreIsTol
 TEST_F(CandidacyThatLeads, RenewalsGoOnWhileDraining) {
   e.advance(1s);
   e.resign();
-  e.advance(1500ms);
-  ASSERT_TRUE(e.asks(Verb::renew));
+  e.until_renewal(1500ms);
   EXPECT_FALSE(e.asked->if_eligible) << "it ends anyway: the user is not asked again";
   const auto before = e.published->deadline;
   e.answer(Granted{{5}});
@@ -393,8 +374,7 @@ TEST_F(CandidacyThatLeads, NobodyIsElectedWhileOustingRuns) {
 
 TEST_F(CandidacyThatLeads, NothingHappensAfterTheEnd) {
   e.stop();
-  e.ousting_returned();
-  e.released();
+  e.hand_back();
   ASSERT_TRUE(e.candidacy.over());
   const auto before = e.history.size();
   e.resign();
@@ -404,21 +384,15 @@ TEST_F(CandidacyThatLeads, NothingHappensAfterTheEnd) {
   EXPECT_EQ(e.candidacy.next_alarm(), Time::max());
 }
 
-TEST_F(Candidacy, WhoResignsLeavesATermToTheOthers) {
-  e.lead();
+TEST_F(CandidacyThatLeads, WhoResignsLeavesATermToTheOthers) {
   e.advance(1s);
   e.resign();
-  e.ousting_returned();
-  e.released();
-  e.advance(timing.term - 1ns);
-  EXPECT_FALSE(e.asked) << "a follower that no push reaches looks within a term";
-  e.advance(1ns);
-  EXPECT_TRUE(e.asks(Verb::acquire));
+  e.hand_back();
+  e.expect_campaign_after(timing.term);  // A follower that no push reaches looks within a term.
 }
 
 TEST_F(Candidacy, AFollowersResignationCostsItARetry) {
-  e.start();
-  e.answer(Denied{other});
+  e.follow();
   e.resign();
   e.change_awaited();
   ASSERT_TRUE(e.asks(Verb::release));
@@ -432,7 +406,7 @@ TEST_F(Candidacy, AFollowersResignationCostsItARetry) {
 TEST_F(CandidacyThatLeads, OneFailedRenewalIsNotALoss) {
   e.advance(2s);
   const auto deadline = e.published->deadline;
-  e.answer(Unknown{{Fault::unreachable, "away"}});
+  e.unanswered();
   EXPECT_TRUE(e.leads());
   EXPECT_EQ(e.published->deadline, deadline);
   e.advance(timing.retry * 3 / 2);
@@ -446,11 +420,11 @@ TEST_F(CandidacyThatLeads, OneFailedRenewalIsNotALoss) {
 TEST_F(Candidacy, AStoreInTroubleIsLeftAloneAfterAWhileButNotByALeader) {
   e.start();
   for (int i = 0; i < 8; ++i) {
-    e.answer(Unknown{{Fault::unreachable, "away"}});
+    e.unanswered();
     EXPECT_LE(e.candidacy.next_alarm(), e.now + timing.retry);
     e.advance_to(e.candidacy.next_alarm());
   }
-  e.answer(Unknown{{Fault::unreachable, "away"}});
+  e.unanswered();
   EXPECT_GE(e.candidacy.next_alarm(), e.now + timing.renew / 2);
   EXPECT_LE(e.candidacy.next_alarm(), e.now + timing.renew);
   e.advance_to(e.candidacy.next_alarm());
@@ -458,7 +432,7 @@ TEST_F(Candidacy, AStoreInTroubleIsLeftAloneAfterAWhileButNotByALeader) {
   e.advance_to(e.asked ? e.now : e.candidacy.next_alarm());
   for (int i = 0; i < 20; ++i) {
     ASSERT_TRUE(e.asks(Verb::renew));
-    e.answer(Unknown{{Fault::unreachable, "away"}});
+    e.unanswered();
     EXPECT_LE(e.candidacy.next_alarm(), e.now + timing.retry);
     e.advance_to(e.candidacy.next_alarm());
   }
@@ -527,15 +501,11 @@ TEST_F(Candidacy, GrantThatCrossesResignIsHandedBackUnled) {
   EXPECT_EQ(e.count<effect::Begin>(), 0u);
   ASSERT_TRUE(e.asks(Verb::release));
   e.released();
-  e.advance(4900ms);
-  EXPECT_FALSE(e.asked);
-  e.advance(200ms);
-  EXPECT_TRUE(e.asks(Verb::acquire));
+  e.expect_campaign_after(5s);
 }
 
 TEST_F(CandidacyThatLeads, ReleaseWinsOverARenewalInFlight) {
-  e.advance(2s);
-  ASSERT_TRUE(e.asks(Verb::renew));
+  e.until_renewal();
   const auto id = e.asked->id;
   e.resign();
   e.ousting_returned();
@@ -548,7 +518,7 @@ TEST_F(CandidacyThatLeads, ReleaseWinsOverARenewalInFlight) {
 TEST_F(Candidacy, TroubleIsReportedOncePerChangeOfState) {
   e.start();
   for (int i = 0; i < 50; ++i) {
-    if (e.asked) e.answer(Unknown{{Fault::unreachable, "away"}});
+    if (e.asked) e.unanswered();
     e.advance(timing.retry);
   }
   EXPECT_EQ(e.count<effect::Report>(), 1u);
@@ -557,8 +527,7 @@ TEST_F(Candidacy, TroubleIsReportedOncePerChangeOfState) {
 // ---- rules 7 and 8 ----
 
 TEST_F(CandidacyThatLeads, StopReturnsAlthoughTheStoreIsWedged) {
-  e.advance(2s);
-  ASSERT_TRUE(e.asks(Verb::renew));
+  e.until_renewal();
   e.advance(1060ms);
   e.stop();
   EXPECT_FALSE(e.candidacy.over());
@@ -586,7 +555,7 @@ TEST_F(Candidacy, AfterOustingStopTakesTwiceACallAtMostWhateverTheDrain) {
   EXPECT_LE(e.now - returned, 2 * t.call);
 }
 
-TEST_F(CandidacyThatLeads, AWedgedCallThatReturnsAfterTheEndIsNotToldOf) {
+TEST_F(CandidacyThatLeads, AWedgedCallThatReturnsAfterTheEndIsNotReported) {
   e.advance(timing.renew + timing.call + 60ms);
   ASSERT_TRUE(e.asks(Verb::renew));
   e.stop();
@@ -598,8 +567,7 @@ TEST_F(CandidacyThatLeads, AWedgedCallThatReturnsAfterTheEndIsNotToldOf) {
 }
 
 TEST_F(Candidacy, StopIsBoundedWhenAwaitChangeHangs) {
-  e.start();
-  e.answer(Denied{other});
+  e.follow();
   ASSERT_TRUE(e.asks(Verb::await_change));
   EXPECT_GT(e.candidacy.answer_by(), e.now);
   e.stop();
@@ -640,7 +608,7 @@ TEST_F(Candidacy, ACallThatWasLateBecauseWeWereStoppedIsNotBlamed) {
 }
 
 /// That wakes somebody, and on a busy host many calls are late for a moment.
-TEST_F(Candidacy, AWedgedCallIsToldOfOnlyWhenItIsLateByAnotherCall) {
+TEST_F(Candidacy, AWedgedCallIsReportedOnlyWhenItIsLateByAnotherCall) {
   for (const Clock::Duration call : {200ms, 1500ms}) {
     auto t = timing;
     t.call = call;
@@ -660,7 +628,7 @@ TEST_F(Candidacy, AWedgedCallIsToldOfOnlyWhenItIsLateByAnotherCall) {
   }
 }
 
-TEST_F(Candidacy, TheSameTroubleIsToldOnceAMinuteWithItsCount) {
+TEST_F(Candidacy, TheSameTroubleIsReportedOnceAMinuteWithItsCount) {
   e.start();
   std::vector<std::string> told;
   for (const auto end = e.now + 2min; e.now < end;) {
@@ -680,23 +648,21 @@ TEST_F(Candidacy, TheSameTroubleIsToldOnceAMinuteWithItsCount) {
 }
 
 /// Whoever may ask for a step-down writes these words, and a server its own.
-TEST_F(Candidacy, WhatLedToAnEndIsPrintable) {
+TEST_F(CandidacyThatLeads, WhatLedToAnEndIsPrintable) {
   const std::string raw = "\x1b[31m\nforged", shown = "?[31m?forged";
+  e.until_renewal();
+  e.answer(Unknown{{Fault::unreachable, raw}});
+  EXPECT_EQ(e.last<effect::Report>().error.message, shown);
+  e.advance_to(e.published->deadline);
+  EXPECT_EQ(e.last<effect::End>().detail, shown);
   Election asked;
   asked.lead();
-  asked.advance(2s);
+  asked.until_renewal();
   asked.answer(StepDownRequested{{5}, raw, raw});
   EXPECT_EQ(asked.last<effect::End>().detail, "asked by " + shown + ": " + shown);
-  Election lapsed;
-  lapsed.lead();
-  lapsed.advance(2s);
-  lapsed.answer(Unknown{{Fault::unreachable, raw}});
-  EXPECT_EQ(lapsed.last<effect::Report>().error.message, shown);
-  lapsed.advance_to(lapsed.published->deadline);
-  EXPECT_EQ(lapsed.last<effect::End>().detail, shown);
 }
 
-TEST_F(Candidacy, AStoreThatCannotBeWaitedForIsAskedWithPausesAndToldOfOnce) {
+TEST_F(Candidacy, AStoreThatCannotBeWaitedForIsAskedWithPausesAndReportedOnce) {
   e.start();
   for (int i = 0; i < 10; ++i) {
     ASSERT_TRUE(e.asks(Verb::acquire)) << i;
@@ -726,8 +692,7 @@ TEST_F(Candidacy, StopBeforeAnythingWasAskedAsksNothing) {
 // ---- campaigning ----
 
 TEST_F(Candidacy, DeniedWaitsForAChangeAndThenAsksAgain) {
-  e.start();
-  e.answer(Denied{other});
+  e.follow();
   ASSERT_TRUE(e.asks(Verb::await_change));
   EXPECT_EQ(std::get<Incumbent>(e.asked->seen), other);
   EXPECT_EQ(e.last<effect::Heard>().incumbent, other);
@@ -757,8 +722,7 @@ TEST_F(Candidacy, WhoIsElectedInBetweenIsNotWokenForNothing) {
     ASSERT_TRUE(e.asks(Verb::acquire)) << round;
     e.answer(Granted{{round}});
     e.resign(0s);
-    e.ousting_returned();
-    e.released();
+    e.hand_back();
   }
 }
 
@@ -768,10 +732,7 @@ TEST_F(CandidacyThatLeads, ResignCoolsDownFromTheReleaseOn) {
   e.ousting_returned();
   e.advance(500ms);
   e.released();
-  e.advance(2900ms);
-  EXPECT_FALSE(e.asked);
-  e.advance(200ms);
-  EXPECT_TRUE(e.asks(Verb::acquire));
+  e.expect_campaign_after(3s);
 }
 
 TEST_F(CandidacyThatLeads, WhoIsAskedToStepDownHandsOverAndLeavesATermToOthers) {
@@ -780,12 +741,8 @@ TEST_F(CandidacyThatLeads, WhoIsAskedToStepDownHandsOverAndLeavesATermToOthers) 
   EXPECT_EQ(e.last<effect::End>().reason, Reason::step_down);
   EXPECT_EQ(e.last<effect::End>().detail, "asked by operator: maintenance");
   EXPECT_TRUE(e.leads());
-  e.ousting_returned();
-  e.released();
-  e.advance(timing.term - 1ms);
-  EXPECT_FALSE(e.asked);
-  e.advance(2ms);
-  EXPECT_TRUE(e.asks(Verb::acquire));
+  e.hand_back();
+  e.expect_campaign_after(timing.term);
 }
 
 TEST_F(Candidacy, AStepDownThatComesWithTheGrantIsObeyed) {
@@ -802,24 +759,18 @@ TEST_F(CandidacyThatLeads, ARequestThatComesWhileTheWorkEndsAlreadyChangesNothin
   e.advance(1s);
   e.answer(StepDownRequested{{5}, "operator", "maintenance"});
   EXPECT_EQ(e.count<effect::End>(), 1u);
-  e.ousting_returned();
-  e.released();
+  e.hand_back();
   EXPECT_TRUE(e.asks(Verb::acquire)) << "it resigned for no longer";
 }
 
 TEST_F(CandidacyThatLeads, NoCoolDownIsLongerThanAnHour) {
   e.resign(2h);
-  e.ousting_returned();
-  e.released();
-  e.advance(1h - 1ms);
-  EXPECT_FALSE(e.asked);
-  e.advance(2ms);
-  EXPECT_TRUE(e.asks(Verb::acquire));
+  e.hand_back();
+  e.expect_campaign_after(1h);
 }
 
 TEST_F(Candidacy, AFollowerThatResignsDoesNotWaitForTheChangeItAskedFor) {
-  e.start();
-  e.answer(Denied{other});
+  e.follow();
   ASSERT_TRUE(e.asks(Verb::await_change));
   e.resign(1s);
   EXPECT_EQ(e.count<effect::Interrupt>(), 1u);
@@ -827,7 +778,7 @@ TEST_F(Candidacy, AFollowerThatResignsDoesNotWaitForTheChangeItAskedFor) {
 
 TEST_F(CandidacyThatLeads, AFormerTroubleIsNotTheReasonOfALaterLapse) {
   e.advance(2s);
-  e.answer(Unknown{{Fault::unreachable, "away"}});
+  e.unanswered();
   e.advance(timing.retry);
   e.answer(Granted{{5}});
   e.advance_to(e.published->deadline);
@@ -841,8 +792,7 @@ TEST_F(Candidacy, WorkThatGoesOnAfterItsStallContendsSoonAfterTheRelease) {
   e.advance(1s);
   ASSERT_EQ(e.last<effect::End>().reason, Reason::stalled);
   e.progressed();
-  e.ousting_returned();
-  e.released();
+  e.hand_back();
   e.advance(timing.retry);
   EXPECT_TRUE(e.asks(Verb::acquire));
 }
@@ -852,8 +802,7 @@ TEST_F(CandidacyThatLeads, IneligibleLeaderHandsBackAndAsksTheUserAgainEachRenew
   ASSERT_TRUE(e.asked->if_eligible);
   e.ineligible();
   EXPECT_EQ(e.last<effect::End>().reason, Reason::ineligible);
-  e.ousting_returned();
-  e.released();
+  e.hand_back();
   ASSERT_TRUE(e.asks(Verb::acquire));
   e.ineligible();
   EXPECT_FALSE(e.asked) << "nothing is held: nothing to release";
@@ -862,8 +811,7 @@ TEST_F(CandidacyThatLeads, IneligibleLeaderHandsBackAndAsksTheUserAgainEachRenew
 }
 
 TEST_F(Candidacy, IneligibleFollowerLeavesTheQueue) {
-  e.start();
-  e.answer(Denied{other});
+  e.follow();
   e.change_awaited();
   ASSERT_TRUE(e.asks(Verb::acquire));
   e.ineligible();
@@ -874,17 +822,12 @@ TEST_F(CandidacyThatLeads, ASecondResignWhileDrainingLeavesTheRenewalsAlone) {
   e.advance(1s);
   e.resign(30s);
   e.resign(30s);
-  e.advance(1500ms);
-  ASSERT_TRUE(e.asks(Verb::renew));
+  e.until_renewal(1500ms);
   const auto asked = e.asked->asked;
   e.answer(Granted{{5}});
   EXPECT_EQ(e.published->deadline, asked + timing.term - timing.margin);
-  e.ousting_returned();
-  e.released();
-  e.advance(29s);
-  EXPECT_FALSE(e.asked);
-  e.advance(2s);
-  EXPECT_TRUE(e.asks(Verb::acquire));
+  e.hand_back();
+  e.expect_campaign_after(30s);
 }
 
 TEST_F(Candidacy, ACoolDownIsSpentByTheResignationThatBroughtIt) {
@@ -895,8 +838,7 @@ TEST_F(Candidacy, ACoolDownIsSpentByTheResignationThatBroughtIt) {
   e.answer(Granted{{5}});
   e.advance(2s);
   e.ineligible();
-  e.ousting_returned();
-  e.released();
+  e.hand_back();
   EXPECT_TRUE(e.asks(Verb::acquire)) << "at once: nobody asked for a pause";
 }
 
@@ -908,10 +850,7 @@ TEST_F(Candidacy, AnIneligibleCandidateKeepsTheCoolDownOfItsResignation) {
   e.resign(30min);
   e.ineligible();
   e.released();
-  e.advance(30min - 1ms);
-  EXPECT_FALSE(e.asked);
-  e.advance(2ms);
-  EXPECT_TRUE(e.asks(Verb::acquire));
+  e.expect_campaign_after(30min);
 }
 
 TEST_F(CandidacyThatLeads, NothingIsAskedInAHurryAfterADrainThatWasSleptThrough) {
@@ -936,8 +875,7 @@ TEST_F(CandidacyThatLeads, ARenewalThatReturnsAfterTheDrainIsNotFollowedInAHurry
 TEST_F(Candidacy, TokenBelowOneThatWasHeardOfIsNotLedBy) {
   for (const std::uint64_t low : {3u, 7u}) {
     e = Election();
-    e.start();
-    e.answer(Denied{other});  // of token 7
+    e.follow();  // of token 7
     e.change_awaited();
     e.answer(Granted{{low}});
     EXPECT_EQ(e.count<effect::Begin>(), 0u) << low;
@@ -948,7 +886,7 @@ TEST_F(Candidacy, TokenBelowOneThatWasHeardOfIsNotLedBy) {
 
 TEST_F(CandidacyThatLeads, LapsedIsNotReleasedButAcquiredAnew) {
   e.advance(2s);
-  e.answer(Unknown{{Fault::unreachable, "away"}});
+  e.unanswered();
   e.advance_to(e.published->deadline);
   if (e.asked) e.answer(Unknown{});
   e.ousting_returned();

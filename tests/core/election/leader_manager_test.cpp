@@ -15,6 +15,7 @@
 #include <tenure/manual_clock.hpp>
 
 #include "election/late_call.hpp"
+#include "refusal.hpp"
 #include "scripted_backend.hpp"
 
 namespace tenure {
@@ -73,21 +74,7 @@ TEST_F(Manager, LeadsUntilTheClockSaysOtherwise) {
   backend->let_go();
 }
 
-TEST_F(Manager, RenewsAndGoesOnLeading) {
-  LeaderManager manager(backend, timing, noting(), clock);
-  manager.start();
-  ASSERT_TRUE(backend->await("elected"));
-  for (int i = 1; i <= 20; ++i) {
-    ASSERT_TRUE(clock.await_parked(1));
-    clock.advance(timing.renew);
-    ASSERT_TRUE(backend->await("renew", i));
-    ASSERT_TRUE(eventually([&] { return manager.leadership().remaining() == timing.term - timing.margin; }));
-  }
-  manager.stop();
-  EXPECT_EQ(reason, Reason::stopped);
-}
-
-TEST_F(Manager, TellsTheStoreOnlyAfterOustingReturned) {
+TEST_F(Manager, ReleasesOnlyAfterOustingReturned) {
   std::promise<void> release_hook;
   auto hooks = noting();
   hooks.ousting = [&](const Ousting&) {
@@ -455,13 +442,8 @@ TEST_F(Manager, RefusesTimingsWithNumbersThatWork) {
   auto bad = timing;
   bad.renew = 9s;
   EXPECT_THROW(LeaderManager(backend, bad, {}, clock), std::invalid_argument);
-  auto long_term = Timing::of(45min);
-  try {
-    LeaderManager manager(backend, long_term, {}, clock);
-    FAIL() << "the backend's refusal was ignored";
-  } catch (const std::invalid_argument& e) {
-    EXPECT_STREQ(e.what(), "Timing: term: at most 30 minutes here");
-  }
+  EXPECT_EQ(test::refusal_of([&] { LeaderManager(backend, Timing::of(45min), {}, clock); }),
+            "Timing: term: at most 30 minutes here");
   EXPECT_THROW(LeaderManager(nullptr, timing, {}, clock), std::invalid_argument);
 }
 

@@ -35,7 +35,7 @@ class Task : public testing::Test {
   ManualClock& clock = backend->clock;
 };
 
-TEST_F(Task, EndsBeforeTheStoreIsToldAndStartsAnewAtEachElection) {
+TEST_F(Task, StartsAtEachElectionAndEndsBeforeTheRelease) {
   LeaderTask task(backend, timing, until_stopped(), LeaderTask::OnReturn::stay, {}, clock);
   ASSERT_TRUE(backend->await("begin 1"));
   task.manager().resign(0s);
@@ -45,7 +45,7 @@ TEST_F(Task, EndsBeforeTheStoreIsToldAndStartsAnewAtEachElection) {
                                                         "end 2", "release"}));
 }
 
-TEST_F(Task, IsToldToStopWhenTheLeaseLapses) {
+TEST_F(Task, IsAskedToStopWhenTheLeaseLapses) {
   LeaderTask task(backend, timing, until_stopped(), LeaderTask::OnReturn::stay, {}, clock);
   ASSERT_TRUE(backend->await("begin 1"));
   backend->refuse(true);
@@ -104,7 +104,7 @@ TEST_F(Task, APauseEndsWithTheTenure) {
 }
 
 /// Its cool-down would keep it from leading again.
-TEST(WorkThread, WorkThatReturnsBecauseItWasToldToDoesNotResign) {
+TEST(WorkThread, WorkThatReturnsBecauseItWasAskedToDoesNotResign) {
   std::atomic<bool> resigned{false};
   std::stop_source stop;
   WorkThread worker(
@@ -141,11 +141,6 @@ TEST_F(Task, HooksMayStandBesideTheWork) {
   const auto at = [&](const char* what) { return std::find(diary.begin(), diary.end(), what) - diary.begin(); };
   EXPECT_LT(at("end 1"), at("ousting"));
   EXPECT_LT(at("ousting"), at("release"));
-}
-
-TEST_F(Task, StartsItself) {
-  LeaderTask task(backend, timing, until_stopped(), LeaderTask::OnReturn::stay, {}, clock);
-  EXPECT_TRUE(backend->await("begin 1"));
 }
 
 TEST_F(Task, StopInsideItsWorkOnlyRequests) {

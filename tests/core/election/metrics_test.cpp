@@ -63,7 +63,7 @@ TEST(HistogramTest, EachDurationIsCountedInTheFirstBucketThatItFitsInto) {
   EXPECT_EQ(histogram.sum, 10s + 2ms + 2ns);
 }
 
-TEST_F(ManagerMetrics, ALeaderTellsWhatIsLeftOfItsLease) {
+TEST_F(ManagerMetrics, ALeaderSaysWhatIsLeftOfItsLease) {
   LeaderManager manager(backend, timing, taking(0s, 0s), clock);
   manager.start();
   ASSERT_TRUE(backend->await("elected"));
@@ -89,25 +89,16 @@ TEST_F(ManagerMetrics, ARenewalBeginsTheTimeSinceTheLastGrantAnew) {
   EXPECT_TRUE(eventually([&] { return manager.metrics().since_granted == Clock::Duration(0); }));
 }
 
-/// A log hook that blocks, which it must not, stops the manager at the first line with this message.
-class BlockedManager : public ManagerMetrics {
- protected:
-  Hooks blocking_at(const std::string& message) {
-    Hooks hooks;
-    hooks.elected = [](const Elected&) {};
-    hooks.log = [this, message](const LogLine& line) {
-      if (line.message != message) return;
-      blocked.count_down();
-      released.wait();
-    };
-    return hooks;
-  }
+/// A log hook that blocks, which it must not, stops the manager at the line "elected". It leads from before that line
+/// on, and is_leader() says so.
+TEST_F(ManagerMetrics, WhoSeesATenureSeesAllThatMetricsSayOfIt) {
   std::latch blocked{1}, released{1};
-};
-
-/// It leads from before the line "elected" on, and is_leader() says so.
-TEST_F(BlockedManager, WhoSeesATenureSeesAllThatMetricsTellOfIt) {
-  auto hooks = blocking_at("elected");
+  auto hooks = taking(0s, 0s);
+  hooks.log = [&](const LogLine& line) {
+    if (line.message != "elected") return;
+    blocked.count_down();
+    released.wait();
+  };
   hooks.stall_after = 30s;
   LeaderManager manager(backend, timing, hooks, clock);
   manager.start();
@@ -133,7 +124,7 @@ TEST_F(ManagerMetrics, HooksAndReasonsAreCountedWithTheirDurations) {
   EXPECT_EQ(manager.metrics().overdue, 0s) << "what has stopped need not act";
 }
 
-TEST_F(ManagerMetrics, ACallWithoutAnAnswerIsAnErrorOfItsVerbAndOneThatIsToldOfIsAnErrorOfTheManager) {
+TEST_F(ManagerMetrics, ACallWithoutAnAnswerIsAnErrorOfItsVerbAndOneThatIsReportedIsAnErrorOfTheManager) {
   backend->throwing(true);
   auto hooks = taking(0s, 0s);
   hooks.error = [](const Error&) {};

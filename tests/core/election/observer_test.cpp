@@ -3,8 +3,6 @@
 #include <tenure/observer.hpp>
 
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <future>
@@ -17,6 +15,7 @@
 
 #include <tenure/manual_clock.hpp>
 
+#include "in_child.hpp"
 #include "scripted_backend.hpp"
 
 namespace tenure {
@@ -53,7 +52,7 @@ class Observing : public testing::Test {
   std::string seen;
 };
 
-TEST_F(Observing, TellsEveryChangeOnceAndNeverAcquires) {
+TEST_F(Observing, ReportsEveryChangeOnceAndNeverAcquires) {
   Observer observer(backend, timing, noting(), clock);
   ASSERT_TRUE(eventually([&] { return so_far() == "vacant "; }));
   EXPECT_EQ(observer.incumbent(), std::nullopt);
@@ -81,7 +80,7 @@ TEST_F(Observing, ForgetsAnIncumbentWhoseLeaseHasEnded) {
   backend->let_go();
 }
 
-TEST_F(Observing, TellsThatALeaseEnded) {
+TEST_F(Observing, ReportsThatALeaseEnded) {
   backend->see(holder(1, 5s));
   Observer observer(backend, timing, noting(), clock);
   ASSERT_TRUE(eventually([&] { return so_far() == "1 "; }));
@@ -96,7 +95,7 @@ TEST_F(Observing, TellsThatALeaseEnded) {
   EXPECT_TRUE(eventually([&] { return so_far() == "1 vacant 1 "; })) << "it was renewed after all: " << so_far();
 }
 
-TEST_F(Observing, TellsThatALeaseEndedAlthoughTheStoreDoesNotAnswer) {
+TEST_F(Observing, ReportsThatALeaseEndedAlthoughTheStoreDoesNotAnswer) {
   backend->see(holder(1, 5s));
   Observer observer(backend, timing, noting(), clock);
   ASSERT_TRUE(eventually([&] { return so_far() == "1 "; }));
@@ -116,7 +115,7 @@ TEST_F(Observing, TellsThatALeaseEndedAlthoughTheStoreDoesNotAnswer) {
   EXPECT_EQ(so_far(), "1 unknown vacant ") << "once";
 }
 
-TEST_F(Observing, TroubleIsToldOnceAndAskedAgainAfterRetry) {
+TEST_F(Observing, TroubleIsReportedOnceAndTheNextQuestionComesAfterRetry) {
   backend->see(Unknown{{Fault::unreachable, "away"}});
   Observer observer(backend, timing, noting(), clock);
   for (int i = 1; i <= 5; ++i) {
@@ -226,16 +225,11 @@ TEST_F(Observing, ABackendThatThrowsAnythingIsUnknown) {
 TEST_F(Observing, IsGoneAtOnceInAForkedChild) {
   auto observer = std::make_unique<Observer>(backend, timing, noting(), clock);
   ASSERT_TRUE(backend->await("await_change"));
-  const auto child = ::fork();
-  if (child == 0) {
-    ::alarm(10);
+  test::in_child([&] {
     const bool none = !observer->incumbent() && observer->await_change(observer->changes(), 1h) > 0;
     observer.reset();
-    ::_exit(none ? 0 : 1);
-  }
-  int status = -1;
-  ASSERT_EQ(::waitpid(child, &status, 0), child);
-  EXPECT_EQ(status, 0);
+    return none;
+  });
 }
 
 TEST_F(Observing, DestroyedWhileTheStoreHangs) {

@@ -76,7 +76,7 @@ class Stall : public testing::Test {
   }
 };
 
-TEST_F(Stall, AWorkThatTellsOfItsProgressInTimeLeadsOn) {
+TEST_F(Stall, AWorkThatReportsItsProgressInTimeLeadsOn) {
   start({.after = 3s, .pause = 1min});
   for (int i = 0; i < 50; ++i) {
     pass(3s - 1ms);
@@ -87,7 +87,7 @@ TEST_F(Stall, AWorkThatTellsOfItsProgressInTimeLeadsOn) {
   EXPECT_TRUE(reasons.empty());
 }
 
-TEST_F(Stall, AWorkThatTellsOfNoneEndsItsTenureAtThatVeryInstant) {
+TEST_F(Stall, AWorkThatReportsNoneEndsItsTenureAtThatVeryInstant) {
   start({.after = 3s, .pause = 1min});
   pass(3s - 1ns);
   EXPECT_TRUE(leads());
@@ -142,7 +142,7 @@ TEST_F(Stall, ProgressDoesNotShortenTheCoolDownOfALaterResign) {
   EXPECT_EQ(acquires, 2);
 }
 
-TEST_F(Stall, WithoutALimitNobodyNeedsToTellOfProgress) {
+TEST_F(Stall, WithoutALimitNobodyNeedsToReportProgress) {
   start({});
   pass(1h);
   EXPECT_TRUE(leads());
@@ -155,7 +155,7 @@ TEST_F(Stall, TheLongestLimitThereIsMeansNever) {
   EXPECT_TRUE(reasons.empty());
 }
 
-TEST(StallOfAManager, TheHandleTellsTheManager) {
+TEST(StallOfAManager, ProgressReachesItByItsHandle) {
   const auto backend = std::make_shared<ScriptedBackend>();
   auto& clock = backend->clock;
   std::atomic<bool> stalled{false};

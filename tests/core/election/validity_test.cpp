@@ -4,14 +4,14 @@
 #include "election/validity.hpp"
 
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <thread>
 #include <vector>
 
 #include <tenure/manual_clock.hpp>
+
+#include "in_child.hpp"
 
 namespace tenure {
 namespace {
@@ -87,7 +87,7 @@ TEST(Validity, WithdrawalDuringTheReadingOfTheClockWins) {
 }
 
 /// The lock was held by a thread that the child does not have.
-TEST(Validity, TellsNoIncumbentInAForkedChildWhateverWasHeldAtTheFork) {
+TEST(Validity, ShowsNoIncumbentInAForkedChildWhateverWasHeldAtTheFork) {
   struct Slow final : Clock {
     Time now() const noexcept override {
       asked = true;
@@ -105,17 +105,11 @@ TEST(Validity, TellsNoIncumbentInAForkedChildWhateverWasHeldAtTheFork) {
                 Clock::Time{2h});
   std::jthread inside([&] { EXPECT_TRUE(validity.incumbent()); });
   while (!clock.asked) std::this_thread::yield();
-  const auto child = ::fork();
-  if (child == 0) {
-    ::alarm(10);
+  test::in_child([&] {
     clock.held = false;
-    ::_exit(validity.incumbent() ? 1 : 0);
-  }
-  int status = -1;
-  const auto ended = ::waitpid(child, &status, 0);
+    return !validity.incumbent();
+  });
   clock.held = false;
-  EXPECT_EQ(ended, child);
-  EXPECT_EQ(status, 0);
 }
 
 }  // namespace

@@ -14,8 +14,7 @@
 
 #include <tenure/kit/who.hpp>
 
-#include "group/group_candidacy.hpp"
-#include "group_model.hpp"
+#include "group_answers.hpp"
 #include "seeds.hpp"
 
 namespace tenure {
@@ -24,6 +23,7 @@ namespace {
 using namespace std::chrono_literals;
 using Duration = Clock::Duration;
 using Time = Clock::Time;
+using test::GroupAnswer;
 using test::GroupModel;
 
 const Timing timing{
@@ -411,7 +411,8 @@ class World {
   }
   void carry_out(Process& p, group_effect::Interrupt&) {
     if (p.waits) return awake(p, {});
-    later(Duration::zero(), [this, &p, life = p.life, q = *p.question] { tell_answer(p, life, q.id, unknown_for(q)); });
+    later(Duration::zero(),
+          [this, &p, life = p.life, q = *p.question] { tell_answer(p, life, q.id, test::no_answer(q)); });
   }
   void carry_out(Process& p, group_effect::Ask& e) { put(p, std::move(e.question)); }
   void carry_out(Process&, group_effect::Report&) {}
@@ -448,46 +449,23 @@ class World {
       if (chance(0.02)) later(there + upto(4s), [this, question] { carried_out(question); });
     }
     later(std::max(by - now_, Duration::zero()) + 1ms,
-          [this, &p, life, id, question] { tell_answer(p, life, id, unknown_for(question)); });
+          [this, &p, life, id, question] { tell_answer(p, life, id, test::no_answer(question)); });
   }
-
-  using StoreAnswer = std::variant<Result<Committed>, Result<Look>, Result<bool>, Result<int>>;
 
   static std::string kind_of(const GroupQuestion& question) {
     static const char* const names[] = {"open", "commit", "look", "end", "sweep", "await"};
     return names[question.what.index()];
   }
 
-  static StoreAnswer unknown_for(const GroupQuestion& q) {
-    const Error error{Fault::timed_out, "no answer"};
-    if (std::holds_alternative<ask::See>(q.what)) return Result<Look>(error);
-    if (std::holds_alternative<ask::End>(q.what)) return Result<bool>(error);
-    if (std::holds_alternative<ask::Sweep>(q.what)) return Result<int>(error);
-    return Result<Committed>(error);
-  }
-
-  StoreAnswer carried_out(const GroupQuestion& q) {
+  GroupAnswer carried_out(const GroupQuestion& q) {
     const auto version = store_.version;
-    const auto answer = std::visit([this](const auto& a) { return effect_of(a); }, q.what);
+    auto answer = test::carried_out(store_, q, [this] { return random_() | 1; });
     if (store_.version != version || std::holds_alternative<ask::End>(q.what)) push();
     return answer;
   }
-  StoreAnswer effect_of(const ask::Open& a) { return Result<Committed>(store_.open(a.id, a.session, random_() | 1)); }
-  StoreAnswer effect_of(const ask::Write& a) { return Result<Committed>(store_.commit(a.commit)); }
-  StoreAnswer effect_of(const ask::See& a) { return Result<Look>(store_.look(a.cursor)); }
-  StoreAnswer effect_of(const ask::End& a) { return Result<bool>(store_.end(a.id, a.beats, a.new_beat)); }
-  StoreAnswer effect_of(const ask::Sweep&) { return Result<int>(store_.sweep()); }
-  StoreAnswer effect_of(const ask::Await&) { return Result<int>(0); }
 
-  void tell_answer(Process& p, int life, std::uint64_t id, StoreAnswer answer) {
-    tell(p, life, [this, &p, id, answer = std::move(answer)] {
-      auto& c = told(p);
-      const auto now = clock(p);
-      if (const auto* committed = std::get_if<Result<Committed>>(&answer)) c.committed(now, id, *committed);
-      if (const auto* look = std::get_if<Result<Look>>(&answer)) c.looked(now, id, *look);
-      if (const auto* ended = std::get_if<Result<bool>>(&answer)) c.ended(now, id, *ended);
-      if (const auto* swept = std::get_if<Result<int>>(&answer)) c.swept(now, id, *swept);
-    });
+  void tell_answer(Process& p, int life, std::uint64_t id, GroupAnswer answer) {
+    tell(p, life, [this, &p, id, answer = std::move(answer)] { test::hand(told(p), clock(p), id, answer); });
   }
 
   /// Whoever waits hears of a change, unless that is lost; and now and then of a release that never was.

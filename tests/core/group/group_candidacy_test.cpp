@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <set>
 
 #include <tenure/kit/who.hpp>
@@ -77,7 +78,7 @@ TEST_F(GroupCandidacy, WithoutASessionEachUnansweredCallGivesTheNextOneTwiceTheT
   ASSERT_TRUE(me.leads("e"));
   me.pass_until_asked<ask::Write>();
   EXPECT_EQ(me.asked->by - me.asked->asked, group_timing.call) << "a lease is at stake";
-  me.pass_without_store(me.deadline - stage.now);
+  me.lapse();
   me.pass_until_asked<ask::Open>();
   EXPECT_EQ(me.asked->by - me.asked->asked, group_timing.call) << "it answers again";
 }
@@ -174,20 +175,21 @@ TEST_F(GroupCandidacy, ALapsedSessionIsEndedOnceTheWorkOfAllItsTenuresHasStopped
   const auto session = me.session;
   me.pass_without_store(7s);
   me.resign("e", 1s);  // It drains when the session lapses.
-  me.pass_without_store(me.deadline - stage.now);
-  ASSERT_EQ(me.reasons(), (std::vector{Reason::resigned, Reason::lapsed}));
+  me.lapse();
+  EXPECT_FALSE(me.leads("e") || me.leads("f"));
+  ASSERT_EQ(me.reasons(), (std::vector{Reason::resigned, Reason::lapsed})) << "one end each";
   me.pass(100ms);
-  me.ousting_returned("f");
-  me.settle();
+  me.work_ended("f");
   EXPECT_FALSE(stage.store.sessions.at(session).record.released) << "the work of e still runs";
-  me.ousting_returned("e");
-  me.settle();
+  me.work_ended("e");
   EXPECT_TRUE(stage.store.sessions.at(session).record.released);
+  me.pass(3s);
+  EXPECT_TRUE(me.leads("e") && me.leads("f"));
 }
 
 TEST_F(GroupCandidacyThatLeads, ALapsedSessionIsEndedWithItsLeaseThoughItsWorkRunsOn) {
   const auto session = me.session;
-  me.pass_without_store(me.deadline - stage.now);
+  me.lapse();
   const auto done_by = me.all<group_effect::DoneBy>().back().at;
   ASSERT_GT(done_by, stage.now);
   me.pass(done_by - stage.now - 1ns);
@@ -209,7 +211,7 @@ TEST_F(GroupCandidacy, AnOpenThatIsAnsweredTooLateIsEndedAndAnotherOneIsAsked) {
   EXPECT_TRUE(me.leads("e"));
 }
 
-TEST_F(GroupCandidacy, TenThousandElectionsThatLapseAtOnceAreToldInOneGo) {
+TEST_F(GroupCandidacy, TenThousandElectionsThatLapseAtOnceAllEndWithOneFact) {
   const auto elections = names(10'000);
   me.lead(elections);
   me.stage.pass(me.deadline - stage.now);
@@ -239,7 +241,7 @@ TEST_F(GroupCandidacyThatLeads, ALapsedSessionIsEndedWithEveryBeatThatMayStandTh
   me.land();
   const auto beat = me.commit().next.record.beat;
   me.unanswered();
-  me.pass_without_store(me.deadline - stage.now);
+  me.lapse();
   while (!me.asks<ask::End>()) me.pass_without_store(100ms);
   const auto beats = me.asks<ask::End>()->beats;
   EXPECT_TRUE(std::find(beats.begin(), beats.end(), beat) != beats.end());
@@ -327,8 +329,7 @@ TEST_F(GroupCandidacyThatLeads, AnUnansweredReleaseIsRepeated) {
 
 TEST_F(GroupCandidacy, TwelveHundredClaimsTakeThreeCommits) {
   const auto elections = names(1200);
-  for (const auto& election : elections) me.join(election);
-  me.start();
+  me.begins(elections);
   me.answer();
   std::vector<std::size_t> claims;
   while (me.asks<ask::Write>()) {
@@ -383,12 +384,6 @@ TEST_F(GroupCandidacy, AnotherLeaderElsewhereIsAChangeAndARenewalIsNone) {
   stage.lead("e", {6}, other);
   me.see();
   EXPECT_EQ(me.count<group_effect::Changed>(), before + 1);
-}
-
-TEST_F(GroupCandidacy, WhatIsReleasedIsClaimedAtOnce) {
-  rival_leads(1, {5}, true);
-  me.takes_part();
-  EXPECT_TRUE(me.leads("e"));
 }
 
 TEST_F(GroupCandidacy, ASessionThatIsAbsentCountsAsDeadATermAfterThatWasNoticed) {
@@ -485,15 +480,9 @@ TEST_F(GroupCandidacy, AReleaseInFavourOfAnotherIsLeftToItUntilItHasRenewed) {
   }
 }
 
-TEST_F(GroupCandidacy, WhatWasResignedIsLeftToTheOthersUntilTheyHaveRenewed) {
-  me.lead({"e"});
-  me.resign("e");
-  me.ousting_returned("e");
-  me.settle();
-  me.pass(group_timing.renew + group_timing.retry - 1ns);
-  EXPECT_FALSE(me.leads("e"));
-  me.pass(1ns);
-  EXPECT_TRUE(me.leads("e"));
+TEST_F(GroupCandidacyThatLeads, WhatWasResignedIsLeftToTheOthersUntilTheyHaveRenewed) {
+  me.hand_back("e");
+  expect_leads_after(group_timing.renew + group_timing.retry);
 }
 
 TEST_F(GroupCandidacy, AForgedPushCostsOneClaimAndNobodyHisTenure) {
@@ -524,8 +513,7 @@ TEST_F(GroupCandidacy, AWaitThatEndedAtItsLimitIsNoNews) {
   me.takes_part();
   for (const std::uint64_t token : {5U, 6U}) {  // Each is looked at, and the second plan has to wait.
     stage.lead("e", {token}, rival);
-    me.push();
-    me.settle();
+    me.look_now();
   }
   ASSERT_TRUE(me.asks<ask::Await>());
   ASSERT_LE(me.asked->by, stage.now + group_timing.retry / 4) << "no plan is due";
@@ -551,15 +539,14 @@ TEST_F(GroupCandidacyThatLeads, WakesWithoutEndDoNotBecomeLooksWithoutEnd) {
 TEST_F(GroupCandidacyThatLeads, WakesWithoutEndDoNotBecomeWaitsWithoutEnd) {
   int waits = 0;
   for (; waits < 100 && me.asks<ask::Await>(); ++waits) {
-    me.push();
-    me.settle();
+    me.look_now();
   }
   EXPECT_LT(waits, 12) << "a store that ends each wait at once is waited for in a hot loop";
   me.pass(group_timing.retry);
   EXPECT_TRUE(me.asks<ask::Await>()) << "after a pause it waits again";
 }
 
-TEST_F(GroupCandidacyThatLeads, AStoreThatCannotBeWaitedForIsToldOfOnceAndAskedWithPauses) {
+TEST_F(GroupCandidacyThatLeads, AStoreThatCannotBeWaitedForIsReportedOnceAndAskedWithPauses) {
   const Error none{Fault::unreachable, "no descriptor"};
   int waits = 0;
   const auto until = stage.now + 3 * group_timing.renew;
@@ -581,20 +568,14 @@ TEST_F(GroupCandidacyThatLeads, AStoreThatCannotBeWaitedForIsToldOfOnceAndAskedW
 /// look at once, as ever.
 TEST_F(GroupCandidacy, PushedReleasesAreNoWakesForNothing) {
   stage.rival(rival, 1);
-  std::vector<std::string> names;
-  for (std::uint64_t i = 0; i < 20; ++i) {
-    names.push_back("e" + std::to_string(i));
-    stage.lead(names.back(), {5 + i}, rival);
-    me.join(names.back());
-  }
-  me.start();
-  me.settle();
+  for (const auto& election : names(20)) stage.lead(election, {5}, rival);
+  me.takes_part(names(20));
   me.pass(1s);
-  for (std::uint64_t i = 0; i < 20; ++i) {
-    stage.lead(names[i], {5 + i}, rival, true);
-    me.push(Release{names[i], {5 + i}, {}});
+  for (const auto& election : names(20)) {
+    stage.lead(election, {5}, rival, true);
+    me.push(Release{election, {5}, {}});
     me.settle();
-    ASSERT_TRUE(me.leads(names[i]));
+    ASSERT_TRUE(me.leads(election));
   }
   me.push();
   EXPECT_TRUE(me.asks<ask::See>());
@@ -685,34 +666,23 @@ TEST_F(GroupCandidacy, AClaimThatLandsUnheardAfterLeaveIsGivenBack) {
   EXPECT_TRUE(stage.lead("e").released);
 }
 
-/// We have seen that it names us. No look tells that again, so leave() has to remember it.
-TEST_F(GroupCandidacy, WhatNamesUsUnledIsGivenBackByLeave) {
-  me.begins();
-  me.answer();
-  me.land();
-  me.unanswered();
-  me.pass_until_asked<ask::Write>();
-  me.answer();  // Its look shows the ghost, which is claimed anew at once.
-  ASSERT_EQ(me.commit().claims.size(), 1u);
-  me.leave("e");
-  me.unanswered();  // That claim is lost.
-  me.pass(5s);
-  EXPECT_TRUE(stage.lead("e").released);
-}
-
-TEST_F(GroupCandidacy, WhatNamesUsUnledIsGivenBackByResign) {
-  me.begins();
-  me.answer();
-  me.land();
-  me.unanswered();
-  me.pass_until_asked<ask::Write>();
-  me.answer();
-  ASSERT_EQ(me.commit().claims.size(), 1u);
-  me.resign("e", 20s);
-  me.unanswered();
-  me.pass(5s);
-  EXPECT_TRUE(stage.lead("e").released);
-  EXPECT_FALSE(me.leads("e"));
+/// We have seen that it names us. No look says that again, so whoever gives it up has to remember it.
+TEST_F(GroupCandidacy, WhatNamesUsUnledIsGivenBackByLeaveAndByResign) {
+  for (const bool leaves : {true, false}) {
+    GroupStage its;
+    GroupScene one(its);
+    one.begins();
+    one.answer();
+    one.land();
+    one.unanswered();
+    one.renew();  // Its look shows the ghost, which is claimed anew at once.
+    ASSERT_EQ(one.commit().claims.size(), 1u);
+    leaves ? one.leave("e") : one.resign("e", 20s);
+    one.unanswered();  // That claim is lost.
+    one.pass(5s);
+    EXPECT_TRUE(its.lead("e").released) << leaves;
+    EXPECT_FALSE(one.leads("e")) << leaves;
+  }
 }
 
 TEST_F(GroupCandidacy, AClaimThatIsGrantedAfterResignIsGivenBack) {
@@ -749,15 +719,12 @@ TEST_F(GroupCandidacy, ALeadIsReleasedAfterOustingReturned) {
 TEST_F(GroupCandidacyThatLeads, AResignedElectionIsLeftAloneForItsCoolDownFromItsRelease) {
   me.resign("e", 5s);
   me.pass(1s);
-  me.ousting_returned("e");
-  me.settle();
+  me.work_ended("e");
   expect_leads_after(5s);
 }
 
 TEST_F(GroupCandidacyThatLeads, NoCoolDownIsLongerThanAnHour) {
-  me.resign("e", 2h);
-  me.ousting_returned("e");
-  me.settle();
+  me.hand_back("e", 2h);
   expect_leads_after(1h);
 }
 
@@ -798,31 +765,17 @@ TEST_F(GroupCandidacy, OustingThatOutlastsTheDrainKeepsTheDeadlineOfThatMomentAn
   me.pass(10s);
   EXPECT_TRUE(me.leads("f"));
   EXPECT_EQ(me.count<group_effect::Unlead>(), 1u);
-  me.ousting_returned("e");
-  me.settle();
+  me.work_ended("e");
   me.pass(given_back + 30s - stage.now - 1ns);
   EXPECT_FALSE(me.leads("e")) << "the cool-down counts from the release";
   me.pass(1ns);
   EXPECT_TRUE(me.leads("e"));
 }
 
-TEST_F(GroupCandidacy, ALapseWhileTheWorkDrainsIsNotASecondEnd) {
-  me.lead({"e", "f"});
-  me.pass_without_store(8s);
-  me.resign("e", 1s);
-  me.pass_without_store(me.deadline - stage.now);
-  EXPECT_FALSE(me.leads("e") || me.leads("f"));
-  EXPECT_EQ(me.reasons(), (std::vector{Reason::resigned, Reason::lapsed}));
-  me.ousting_returned("e");
-  me.ousting_returned("f");
-  me.pass(3s);
-  EXPECT_TRUE(me.leads("e") && me.leads("f"));
-}
-
 TEST_F(GroupCandidacyThatLeads, ALapseFiresTheStopTokenAtTheDeadlineAndExpiredAtTheEndOfTheLease) {
   const auto asked = me.deadline + group_timing.margin - group_timing.term;
   const auto end = asked + group_timing.term - group_timing.clock_allowance();
-  me.pass_without_store(me.deadline - stage.now);
+  me.lapse();
   ASSERT_EQ(me.count<group_effect::FireStop>(), 1u);
   ASSERT_EQ(me.all<group_effect::DoneBy>().size(), 1u);
   EXPECT_EQ(me.all<group_effect::DoneBy>()[0].at, end);
@@ -848,12 +801,10 @@ TEST_F(GroupCandidacy, AStepDownEndsOneTenureAndLeavesTheElectionAloneForATerm) 
   me.lead({"e", "f"});
   me.pass(1s);
   stage.ask_to_step_down("e");
-  me.push();
-  me.settle();
+  me.look_now();
   EXPECT_EQ(me.reasons(), std::vector{Reason::step_down});
   EXPECT_EQ(me.all<group_effect::End>()[0].detail, "asked by ops: drill");
-  me.ousting_returned("e");
-  me.settle();
+  me.work_ended("e");
   EXPECT_TRUE(stage.lead("e").released);
   me.pass(group_timing.term - 1ns);
   EXPECT_FALSE(me.leads("e"));
@@ -879,8 +830,7 @@ TEST_F(GroupCandidacy, StopEndsTheSessionByOneWriteAfterAllWorkIsOver) {
   me.stop();
   EXPECT_EQ(me.reasons(), (std::vector{Reason::stopped, Reason::stopped}));
   EXPECT_TRUE(me.leads("e") && me.leads("f"));
-  me.ousting_returned("e");
-  me.settle();
+  me.work_ended("e");
   EXPECT_FALSE(stage.store.sessions.at(session).record.released);
   me.ousting_returned("f");
   ASSERT_TRUE(me.asks<ask::End>());
@@ -945,7 +895,7 @@ TEST_F(GroupCandidacy, StopWhileItWaitsInterruptsTheWait) {
 
 TEST_F(GroupCandidacyThatLeads, StopAfterTheLapseEndsTheLapsedSession) {
   const auto session = me.session;
-  me.pass_without_store(me.deadline - stage.now);
+  me.lapse();
   me.stop();
   me.ousting_returned("e");
   for (int i = 0; i < 20 && !me.asks<ask::End>(); ++i) me.pass_without_store(100ms);
@@ -971,8 +921,7 @@ TEST_F(GroupCandidacy, StopInterruptsWhatHasHadTheTimeOfOneCall) {
 }
 
 TEST_F(GroupCandidacy, StopClaimsNothingMore) {
-  for (const auto& election : names(1200)) me.join(election);
-  me.start();
+  me.begins(names(1200));
   me.answer();
   me.answer();
   ASSERT_EQ(me.commit().claims.size(), 500u);
@@ -993,8 +942,7 @@ TEST_F(GroupCandidacyThatLeads, StopWaitsForAHookThatOutlivesTheSession) {
   EXPECT_FALSE(me.candidacy.over());
   EXPECT_FALSE(me.leads("e"));
   EXPECT_TRUE(stage.lead("e").released);
-  me.ousting_returned("e");
-  me.settle();
+  me.work_ended("e");
   EXPECT_TRUE(me.candidacy.over());
 }
 
@@ -1153,9 +1101,7 @@ TEST_F(GroupCandidacy, WhoJoinsWithoutAPauseEndsTheSessionsOfTheDeadAllTheSame) 
 TEST_F(GroupCandidacy, ALeadThatWasRetiredIsNotLostAndIsClaimedAsItWasSeen) {
   rival_leads(1, {500});
   stage.lead("f", {400}, rival);
-  for (const auto* election : {"e", "f"}) me.join(election);
-  me.start();
-  me.settle();
+  me.takes_part({"e", "f"});
   stage.store.sessions.at(rival).record.released = true;
   for (const auto* election : {"e", "f"}) ASSERT_TRUE(stage.store.retire(election));
   me.pass(2 * group_timing.renew);
@@ -1165,26 +1111,21 @@ TEST_F(GroupCandidacy, ALeadThatWasRetiredIsNotLostAndIsClaimedAsItWasSeen) {
   EXPECT_GT(stage.lead("f").token, Token{500});
 }
 
-TEST_F(GroupCandidacy, ALeadAboveWhatWasRetiredIsLost) {
-  rival_leads(1, {500});
-  me.takes_part();
-  stage.store.leads.erase("e");
-  stage.store.retired = {499};
-  stage.store.forget_cursors();
-  me.pass(2 * group_timing.renew);
-  EXPECT_TRUE(me.reported(Fault::corrupt));
-  EXPECT_FALSE(me.leads("e"));
-}
-
-TEST_F(GroupCandidacy, WhatASessionLeadsThatStandsIsLostAlthoughALaterLeadWasRetired) {
-  rival_leads(1, {500});
-  me.takes_part();
-  stage.store.leads.erase("e");
-  stage.store.retired = {600};
-  stage.store.forget_cursors();
-  me.pass(2 * group_timing.renew);
-  EXPECT_TRUE(me.reported(Fault::corrupt));
-  EXPECT_FALSE(me.leads("e"));
+/// The lead of a session that stands cannot have been retired, whatever else was.
+TEST_F(GroupCandidacy, ALeadOfAStandingSessionThatIsGoneIsLostWhateverWasRetired) {
+  for (const std::uint64_t retired : {499u, 600u}) {
+    GroupStage its;
+    its.rival(rival, 1);
+    its.lead("e", {500}, rival);
+    GroupScene one(its);
+    one.takes_part();
+    its.store.leads.erase("e");
+    its.store.retired = {retired};
+    its.store.forget_cursors();
+    one.pass(2 * group_timing.renew);
+    EXPECT_TRUE(one.reported(Fault::corrupt)) << retired;
+    EXPECT_FALSE(one.leads("e")) << retired;
+  }
 }
 
 // ---- rule 13: lost data ----
@@ -1210,8 +1151,7 @@ TEST_F(GroupCandidacy, AGroupThatIsFoundedUnderAWatchersEyesHasLostNothing) {
   ASSERT_TRUE(me.asks<ask::See>());
   me.settle();
   stage.store.open(rival, Session{.record = {.beat = 1, .term = 10s}}, 77);
-  me.push();
-  me.settle();
+  me.look_now();
   EXPECT_FALSE(me.reported(Fault::corrupt));
 }
 
@@ -1219,8 +1159,7 @@ TEST_F(GroupCandidacy, AFallenTokenIsReportedAndNothingIsClaimedForATerm) {
   rival_leads(1, {500});
   me.takes_part();
   stage.lead("e", {400}, rival, true);
-  me.push();
-  me.settle();
+  me.look_now();
   const auto told = me.all<group_effect::Report>();
   ASSERT_EQ(told.size(), 1u);
   EXPECT_EQ(told[0].error.fault, Fault::corrupt);
@@ -1234,12 +1173,9 @@ TEST_F(GroupCandidacy, AFallenTokenIsReportedAndNothingIsClaimedForATerm) {
 TEST_F(GroupCandidacy, ManyFallenTokensAreOneReport) {
   stage.rival(rival, 1);
   for (const auto& election : names(100)) stage.lead(election, {500}, rival);
-  for (const auto& election : names(100)) me.join(election);
-  me.start();
-  me.settle();
+  me.takes_part(names(100));
   for (const auto& election : names(100)) stage.lead(election, {400}, rival, true);
-  me.push();
-  me.settle();
+  me.look_now();
   EXPECT_EQ(me.count<group_effect::Report>(), 1u);
 }
 
@@ -1280,7 +1216,7 @@ TEST_F(GroupCandidacy, SweepsThatRemoveNothingBecomeRare) {
 
 // ---- commits that tell no leads ----
 
-TEST_F(GroupCandidacyThatLeads, TheLeaseCountsFromACommitThatToldNoLeadsOnceALookHasToldThem) {
+TEST_F(GroupCandidacyThatLeads, TheLeaseCountsFromACommitThatShowedNoLeadsOnceALookHasShownThem) {
   me.pass_until_asked<ask::Write>();
   const auto asked = me.asked->asked;
   const auto before = me.deadline;
@@ -1414,8 +1350,7 @@ TEST_F(GroupCandidacy, WhoTakesPartInNothingLooksAndNothingElse) {
 
 TEST_F(GroupCandidacyThatLeads, WhoLeftEverythingAndLapsedGoesOnLooking) {
   me.leave("e");
-  me.ousting_returned("e");
-  me.settle();
+  me.work_ended("e");
   me.pass_without_store(12s);
   me.pass(3s);
   stage.rival(rival, 1);
@@ -1470,24 +1405,34 @@ TEST_F(GroupCandidacyThatLeads, ANamedHeirIsTheProcessWhoseLeaseEndsLastByOurClo
 
 // ---- the work of one fact ----
 
-/// Two processes that share elections. Each call is answered at once.
-struct SharingPair {
-  SharingPair(std::size_t elections, Clock::Duration b_comes_after) {
-    for (auto* each : {&a, &b}) {
-      for (const auto& election : names(elections)) each->join(election);
-      each->start();
-      pass(b_comes_after);
-    }
-    pass(10 * group_timing.renew);
-  }
+/// Two processes whose calls are answered at once.
+struct Two {
   void pass(Clock::Duration by) {
     for (const auto to = stage.now + by; stage.now < to && !testing::Test::HasFatalFailure(); stage.pass(10ms))
       for (auto* each : {&a, &b}) {
         each->tick();
         each->settle();
         if (each->asks<ask::Await>() && stage.now >= each->asked->by) each->push();
-        for (const auto& election : ends_of(*each)) each->ousting_returned(election);
+        meanwhile(*each);
       }
+  }
+
+  std::function<void(GroupScene&)> meanwhile = [](GroupScene&) {};
+  GroupStage stage{};
+  GroupScene a{stage, 100, Spread{.handovers_at_once = 4}}, b{stage, 900, Spread{.handovers_at_once = 4}};
+};
+
+/// They share elections, and their work stops when it has to.
+struct SharingPair : Two {
+  SharingPair(std::size_t elections, Clock::Duration b_comes_after) {
+    meanwhile = [this](GroupScene& each) {
+      for (const auto& election : ends_of(each)) each.ousting_returned(election);
+    };
+    for (auto* each : {&a, &b}) {
+      each->begins(names(elections));
+      pass(b_comes_after);
+    }
+    pass(10 * group_timing.renew);
   }
   std::vector<std::string> ends_of(const GroupScene& scene) {
     std::vector<std::string> ends;
@@ -1495,9 +1440,6 @@ struct SharingPair {
       if (const auto* end = std::get_if<group_effect::End>(&scene.history[seen])) ends.push_back(end->election);
     return ends;
   }
-
-  GroupStage stage{};
-  GroupScene a{stage, 100, Spread{.handovers_at_once = 4}}, b{stage, 900, Spread{.handovers_at_once = 4}};
 
  private:
   std::map<const GroupScene*, std::size_t> seen_{};
@@ -1539,34 +1481,20 @@ TEST_F(GroupCandidacy, WhatIsHandedOverAFewAtATimeIsFoundOnce) {
 
 TEST_F(GroupCandidacy, WhoMayLeadThreeClaimsNoMore) {
   me.run_with(Spread{.most = 3});
-  for (const auto& election : names(10)) me.join(election);
-  me.start();
+  me.begins(names(10));
   me.pass(3 * group_timing.renew);
   EXPECT_EQ(me.led.size(), 3u);
 }
 
 /// `a` leads twenty, and `b` comes just before a renewal of `a`. No work stops.
-struct Newcomer {
+struct Newcomer : Two {
   Newcomer() {
-    for (const auto& election : names(20)) a.join(election);
-    a.start();
+    a.begins(names(20));
     a.pass(5 * group_timing.renew);
     a.pass_until_asked<ask::Write>();
-    for (const auto& election : names(20)) b.join(election);
-    b.start();
-    b.settle();
+    b.takes_part(names(20));
     a.answer();
   }
-  void pass(Clock::Duration by) {
-    for (const auto to = stage.now + by; stage.now < to && !testing::Test::HasFatalFailure(); stage.pass(10ms))
-      for (auto* each : {&a, &b}) {
-        each->tick();
-        each->settle();
-        if (each->asks<ask::Await>() && stage.now >= each->asked->by) each->push();
-      }
-  }
-  GroupStage stage{};
-  GroupScene a{stage, 100, Spread{.handovers_at_once = 4}}, b{stage, 900, Spread{}};
 };
 
 TEST_F(GroupCandidacy, NothingIsHandedOverBeforeARenewalHasPassedSinceSomebodyCame) {
@@ -1676,14 +1604,12 @@ TEST_F(GroupCandidacyThatLeads, WhatAnotherCallsItselfIsPrintableInTheReasonOfTh
   EXPECT_NE(detail.find("rival"), detail.npos) << detail;
 }
 
-TEST_F(GroupCandidacy, ASessionTellsHowManyElectionsItMayLeadNow) {
+TEST_F(GroupCandidacy, ASessionSaysHowManyElectionsItMayLeadNow) {
   const auto most = [&] { return stage.store.sessions.at(me.session).most; };
   me.lead({"a", "b", "c"});
   me.pass(group_timing.renew);
   EXPECT_EQ(most(), 3u);
-  me.resign("a", 1min);
-  me.ousting_returned("a");
-  me.settle();
+  me.hand_back("a", 1min);
   EXPECT_EQ(most(), 2u) << "with the release itself";
   me.resign("b", group_timing.retry);
   me.ousting_returned("b");
@@ -1692,8 +1618,7 @@ TEST_F(GroupCandidacy, ASessionTellsHowManyElectionsItMayLeadNow) {
   me.pass(1min);
   EXPECT_EQ(most(), 3u);
   me.stop();
-  me.ousting_returned("a");
-  me.settle();
+  me.work_ended("a");
   EXPECT_EQ(most(), 0u);
 }
 
@@ -1748,7 +1673,7 @@ TEST_F(GroupCandidacy, WhatIsReleasedAtOnceGoesToAllOthersAlike) {
   EXPECT_EQ(heirs, (std::map<std::optional<SessionId>, int>{{peer, 2}, {SessionId{8}, 2}}));
 }
 
-TEST_F(GroupCandidacy, AnHeirThatHasEndedIsNotWaitedFor) {
+TEST_F(GroupCandidacy, WhatIsReleasedIsClaimedAtOnceAndNoHeirThatHasEndedIsWaitedFor) {
   stage.rival(peer, 1);
   stage.store.sessions[peer].record.released = true;
   stage.lead("e", {5}, peer, true);
@@ -1777,8 +1702,7 @@ TEST_F(GroupCandidacy, NothingIsClaimedWhileAllHookThreadsHang) {
   EXPECT_FALSE(me.leads("c"));
   EXPECT_TRUE(me.leads("b")) << "its work has begun";
   EXPECT_EQ(stage.store.sessions.at(me.session).most, 1u);
-  me.ousting_returned("a");
-  me.settle();
+  me.work_ended("a");
   EXPECT_TRUE(me.leads("c"));
 }
 

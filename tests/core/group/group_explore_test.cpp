@@ -29,8 +29,7 @@
 
 #include <tenure/kit/who.hpp>
 
-#include "group/group_candidacy.hpp"
-#include "group_model.hpp"
+#include "group_answers.hpp"
 
 namespace tenure {
 
@@ -361,8 +360,6 @@ class GroupDigest {
 
 namespace {
 
-using Answer = std::variant<Result<Committed>, Result<Look>, Result<bool>, Result<int>>;
-
 /// How many troubles of each kind a run may have.
 struct Budget {
   int unheard{}, late{}, twice{}, pauses{}, crashes{}, resigns{}, lost_sessions{}, early{}, progresses{}, forgotten{};
@@ -468,7 +465,7 @@ class State {
   struct Process {
     GroupCandidacy candidacy{who_text({"p", ""}, "life"), explored, [] { return drawn += 2; }, Spread{.on = false}};
     std::optional<GroupQuestion> asked{};
-    std::optional<Answer> answer{};  ///< On its way.
+    std::optional<test::GroupAnswer> answer{};  ///< On its way.
     SessionId session{};
     Time deadline{};
     std::array<Led, 2> led{};
@@ -542,7 +539,7 @@ class State {
       move([i](State& s) {
         --s.budget_.unheard;
         s.carried_out(i);
-        s.tell(i, unknown_for(*s.processes_[i].asked));
+        s.tell(i, test::no_answer(*s.processes_[i].asked));
       });
     if (may_give_back(p)) move([i](State& s) { s.give_back(i); });
     if (strays_.size() >= 2) return;
@@ -550,7 +547,7 @@ class State {
       move([i](State& s) {
         --s.budget_.late;
         s.stray(*s.processes_[i].asked);
-        s.tell(i, unknown_for(*s.processes_[i].asked));
+        s.tell(i, test::no_answer(*s.processes_[i].asked));
       });
     if (budget_.twice > 0)
       move([i](State& s) {
@@ -604,15 +601,10 @@ class State {
     const auto id = std::exchange(processes_[i].asked, std::nullopt)->id;
     fact(i, [&](auto& c) { c.awaited(now_, id, std::nullopt); });
   }
-  void tell(std::size_t i, Answer answer) {
+  void tell(std::size_t i, test::GroupAnswer answer) {
     const auto id = std::exchange(processes_[i].asked, std::nullopt)->id;
     processes_[i].given_back.clear();
-    fact(i, [&](auto& c) {
-      if (auto* committed = std::get_if<Result<Committed>>(&answer)) c.committed(now_, id, std::move(*committed));
-      if (auto* look = std::get_if<Result<Look>>(&answer)) c.looked(now_, id, std::move(*look));
-      if (const auto* ended = std::get_if<Result<bool>>(&answer)) c.ended(now_, id, *ended);
-      if (const auto* swept = std::get_if<Result<int>>(&answer)) c.swept(now_, id, *swept);
-    });
+    fact(i, [&](auto& c) { test::hand(c, now_, id, std::move(answer)); });
   }
   template <class Fact>
   void fact(std::size_t i, Fact fact) {
@@ -623,30 +615,17 @@ class State {
     take(processes_[i]);
   }
 
-  static Answer unknown_for(const GroupQuestion& q) {
-    const Error error{Fault::timed_out, "no answer"};
-    if (std::holds_alternative<ask::See>(q.what)) return Result<Look>(error);
-    if (std::holds_alternative<ask::End>(q.what)) return Result<bool>(error);
-    if (std::holds_alternative<ask::Sweep>(q.what)) return Result<int>(error);
-    return Result<Committed>(error);
-  }
   /// What a process asked, or what is left of it.
-  Answer carried_out(std::size_t i) {
+  test::GroupAnswer carried_out(std::size_t i) {
     auto& p = processes_[i];
-    Answer out = carried_out(*p.asked);
+    test::GroupAnswer out = carried_out(*p.asked);
     if (auto* committed = std::get_if<Result<Committed>>(&out); committed && *committed)
       for (auto& election : std::exchange(p.given_back, {})) (*committed)->released.push_back(std::move(election));
     return out;
   }
-  Answer carried_out(const GroupQuestion& q) {
-    return std::visit([this](const auto& a) { return effect_of(a); }, q.what);
+  test::GroupAnswer carried_out(const GroupQuestion& q) {
+    return test::carried_out(store_, q, [] { return std::uint64_t{1}; });
   }
-  Answer effect_of(const ask::Open& a) { return Result<Committed>(store_.open(a.id, a.session, 1)); }
-  Answer effect_of(const ask::Write& a) { return Result<Committed>(store_.commit(a.commit)); }
-  Answer effect_of(const ask::See& a) { return Result<Look>(store_.look(a.cursor)); }
-  Answer effect_of(const ask::End& a) { return Result<bool>(store_.end(a.id, a.beats, a.new_beat)); }
-  Answer effect_of(const ask::Sweep&) { return Result<int>(store_.sweep()); }
-  Answer effect_of(const ask::Await&) { return Result<int>(0); }
 
   void take(Process& p) {
     std::vector<GroupEffect> effects;

@@ -15,8 +15,6 @@
 
 #include <tenure/kit/who.hpp>
 
-#include "group/group_candidacy.hpp"
-#include "group_model.hpp"
 #include "group_scene.hpp"
 
 namespace tenure::test {
@@ -119,17 +117,10 @@ class Crew {
     const auto question = *std::exchange(one.asked, std::nullopt);
     one.answer_at = Time::max();
     const auto version = store_.version;
-    auto& c = *one.candidacy;
-    if (const auto* a = std::get_if<ask::Open>(&question.what))
-      c.committed(now_, question.id, Result<Committed>(store_.open(a->id, a->session, 1)));
-    if (const auto* a = std::get_if<ask::Write>(&question.what))
-      c.committed(now_, question.id, Result<Committed>(store_.commit(a->commit)));
-    if (const auto* a = std::get_if<ask::See>(&question.what))
-      c.looked(now_, question.id, Result<Look>(store_.look(a->cursor)));
-    if (const auto* a = std::get_if<ask::End>(&question.what))
-      c.ended(now_, question.id, Result<bool>(store_.end(a->id, a->beats, a->new_beat)));
-    if (std::holds_alternative<ask::Sweep>(question.what)) c.swept(now_, question.id, Result<int>(store_.sweep()));
-    if (waits({.asked = question})) c.awaited(now_, question.id, std::nullopt);
+    if (waits({.asked = question}))
+      one.candidacy->awaited(now_, question.id, std::nullopt);
+    else
+      hand(*one.candidacy, now_, question.id, carried_out(store_, question, [] { return std::uint64_t{1}; }));
     if (store_.version != version || std::holds_alternative<ask::End>(question.what))
       for (auto& other : crew_)
         if (waits(*other)) other->answer_at = now_ + latency;

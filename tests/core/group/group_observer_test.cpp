@@ -4,8 +4,6 @@
 #include <tenure/group_observer.hpp>
 
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <memory>
@@ -20,6 +18,8 @@
 #include <tenure/manual_clock.hpp>
 
 #include "eventually.hpp"
+#include "in_child.hpp"
+#include "refusal.hpp"
 
 namespace tenure {
 namespace {
@@ -162,7 +162,7 @@ class ObservingAGroup : public testing::Test {
   std::vector<std::string> lines;
 };
 
-TEST_F(ObservingAGroup, TellsEveryChangeOnceAndWritesNothing) {
+TEST_F(ObservingAGroup, ReportsEveryChangeOnceAndWritesNothing) {
   group->session(1, 1), group->session(2, 1);
   group->lead("a", 5, 1), group->lead("b", 6, 2), group->lead("c", 7, 2, true);
   GroupObserver observer(group, pace, noting(), clock);
@@ -205,7 +205,7 @@ TEST_F(ObservingAGroup, ListsAllByNameAndSaysWhatWasSeenToRenew) {
   EXPECT_TRUE(eventually([&] { return observer.all()[1].renewed; }));
 }
 
-TEST_F(ObservingAGroup, TheStoresClockTellsThatADeadLeaderIsOne) {
+TEST_F(ObservingAGroup, TheStoresClockShowsThatADeadLeaderIsOne) {
   group->session(1, 1, 11s), group->session(2, 1, 4s);
   group->lead("a", 5, 1), group->lead("b", 5, 2);
   GroupObserver observer(group, pace, noting(), clock);
@@ -213,7 +213,7 @@ TEST_F(ObservingAGroup, TheStoresClockTellsThatADeadLeaderIsOne) {
   EXPECT_EQ(observer.incumbent("b").value().remaining, 6s);
 }
 
-TEST_F(ObservingAGroup, TellsTheEndOfALeaseWhenItEnds) {
+TEST_F(ObservingAGroup, ReportsTheEndOfALeaseWhenItEnds) {
   group->session(1, 1, 9s), group->lead("a", 5, 1);
   GroupObserver observer(group, pace, noting(), clock);
   ASSERT_TRUE(told("a=p1 "));
@@ -235,7 +235,7 @@ TEST_F(ObservingAGroup, ASteppedClockOfTheStoreEndsNoLeaseThatIsSeenToBeRenewed)
   EXPECT_EQ(so_far(), "a=p1 ");
 }
 
-TEST_F(ObservingAGroup, TellsThatALeaseEndedAlsoWhileTheStoreDoesNotAnswer) {
+TEST_F(ObservingAGroup, ReportsThatALeaseEndedAlsoWhileTheStoreDoesNotAnswer) {
   group->session(1, 1, 5s), group->lead("a", 5, 1), group->lead("b", 6, 1);
   GroupObserver observer(group, pace, noting(), clock);
   ASSERT_TRUE(told("a=p1 b=p1 "));
@@ -334,7 +334,7 @@ TEST_F(ObservingAGroup, ARetiredElectionIsListedNoMore) {
   EXPECT_TRUE(eventually([&] { return observer.all().empty(); }));
 }
 
-TEST_F(ObservingAGroup, TellsNoTokenWhereSeveralMayLead) {
+TEST_F(ObservingAGroup, ShowsNoTokenWhereSeveralMayLead) {
   group->mode = Exclusive::no;
   group->session(1, 1), group->lead("a", 5, 1);
   GroupObserver observer(group, pace, noting(), clock);
@@ -344,19 +344,14 @@ TEST_F(ObservingAGroup, TellsNoTokenWhereSeveralMayLead) {
 
 TEST_F(ObservingAGroup, RefusesWhatCanNeverWork) {
   const auto refusal = [&](std::shared_ptr<GroupStore> store, const Timing& timing, GroupObserverOptions options) {
-    try {
-      const GroupObserver observer(std::move(store), timing, std::move(options), clock);
-    } catch (const std::invalid_argument& e) {
-      return std::string(e.what());
-    }
-    return std::string("nothing");
+    return test::refusal_of([&] { GroupObserver(std::move(store), timing, std::move(options), clock); });
   };
   EXPECT_NE(refusal(nullptr, pace, {}).find("store is null"), std::string::npos);
-  EXPECT_NE(refusal(group, {}, {}), "nothing");
-  EXPECT_NE(refusal(group, pace, {.elections = {""}}), "nothing");
+  EXPECT_NE(refusal(group, {}, {}), "accepted");
+  EXPECT_NE(refusal(group, pace, {.elections = {""}}), "accepted");
   group->allotting = true;
   EXPECT_NE(refusal(group, pace, {}).find("GroupObserverOptions::elections"), std::string::npos);
-  EXPECT_EQ(refusal(group, pace, {.elections = {"a"}}), "nothing");
+  EXPECT_EQ(refusal(group, pace, {.elections = {"a"}}), "accepted");
 }
 
 TEST_F(ObservingAGroup, StoreThatWakesForNothingMakesNoHotLoop) {
@@ -383,16 +378,11 @@ TEST_F(ObservingAGroup, AnExceptionOfItsCalleeEndsNothing) {
 TEST_F(ObservingAGroup, IsGoneAtOnceInAForkedChild) {
   auto observer = std::make_unique<GroupObserver>(group, pace, noting(), clock);
   ASSERT_TRUE(parked());
-  const auto child = ::fork();
-  if (child == 0) {
-    ::alarm(10);
+  test::in_child([&] {
     const bool none = !observer->incumbent("a") && observer->all().empty() && observer->await_change(9, 1h) != 9;
     observer.reset();
-    ::_exit(none ? 0 : 1);
-  }
-  int status = -1;
-  ASSERT_EQ(::waitpid(child, &status, 0), child);
-  EXPECT_EQ(status, 0);
+    return none;
+  });
 }
 
 }  // namespace

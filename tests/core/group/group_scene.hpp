@@ -13,8 +13,7 @@
 
 #include <tenure/kit/who.hpp>
 
-#include "group/group_candidacy.hpp"
-#include "group_model.hpp"
+#include "group_answers.hpp"
 
 namespace tenure::test {
 
@@ -84,6 +83,12 @@ class GroupScene {
   }
   void stop() { candidacy.stop(stage.now), take(); }
   void ousting_returned(const std::string& election) { candidacy.ousting_returned(stage.now, election), take(); }
+  /// Its work has stopped, and the store knows.
+  void work_ended(const std::string& election) { ousting_returned(election), settle(); }
+  /// It resigns, its work stops, and the store knows.
+  void hand_back(const std::string& election, std::optional<Clock::Duration> cool_down = {}) {
+    resign(election, cool_down), work_ended(election);
+  }
   void tick() {
     for (const auto& election : candidacy.progress_due(stage.now)) {
       candidacy.progressed(election, worked[election]);
@@ -92,13 +97,14 @@ class GroupScene {
     candidacy.tick(stage.now), take();
   }
 
-  void begins(const std::string& election = "e") { join(election), start(); }
-  void takes_part(const std::string& election = "e") { begins(election), settle(); }
-  /// Started, and it leads these.
-  void lead(const std::vector<std::string>& elections) {
+  void begins(const std::vector<std::string>& elections = {"e"}) {
     for (const auto& election : elections) join(election);
     start();
-    settle();
+  }
+  void takes_part(const std::vector<std::string>& elections = {"e"}) { begins(elections), settle(); }
+  /// Started, and it leads these.
+  void lead(const std::vector<std::string>& elections) {
+    takes_part(elections);
     for (const auto& election : elections) ASSERT_TRUE(leads(election)) << election;
   }
 
@@ -115,20 +121,14 @@ class GroupScene {
     return write ? write->commit : none;
   }
 
-  using Answer = std::variant<Result<Committed>, Result<Look>, Result<bool>, Result<int>>;
-  /// It takes effect, and nobody is told.
-  Answer land() { return land(*asked); }
-  Answer land(const GroupQuestion& question) {
-    return std::visit([this](const auto& a) { return effect_of(a); }, question.what);
+  /// It takes effect, and nobody hears of it.
+  GroupAnswer land() { return land(*asked); }
+  GroupAnswer land(const GroupQuestion& question) {
+    return carried_out(stage.store, question, [this] { return ++markers_; });
   }
-  void tell(const Answer& answer) { tell(std::exchange(asked, std::nullopt).value(), answer); }
-  void tell(const GroupQuestion& question, const Answer& answer) { hand(question, answer), take(); }
-  void hand(const GroupQuestion& question, const Answer& answer) {
-    if (const auto* committed = std::get_if<Result<Committed>>(&answer))
-      candidacy.committed(stage.now, question.id, *committed);
-    if (const auto* look = std::get_if<Result<Look>>(&answer)) candidacy.looked(stage.now, question.id, *look);
-    if (const auto* ended = std::get_if<Result<bool>>(&answer)) candidacy.ended(stage.now, question.id, *ended);
-    if (const auto* swept = std::get_if<Result<int>>(&answer)) candidacy.swept(stage.now, question.id, *swept);
+  void tell(const GroupAnswer& answer) { tell(std::exchange(asked, std::nullopt).value(), answer); }
+  void tell(const GroupQuestion& question, const GroupAnswer& answer) {
+    hand(candidacy, stage.now, question.id, answer), take();
   }
   /// It takes effect and is answered, in no time.
   void answer() {
@@ -139,14 +139,7 @@ class GroupScene {
   /// No answer came. Whether it took effect, the test decides.
   void unanswered() {
     ASSERT_TRUE(asked);
-    tell(no_answer());
-  }
-  Answer no_answer() const {
-    const Error error{Fault::timed_out, "no answer"};
-    if (asks<ask::See>()) return Result<Look>(error);
-    if (asks<ask::End>()) return Result<bool>(error);
-    if (asks<ask::Sweep>()) return Result<int>(error);
-    return Result<Committed>(error);
+    tell(no_answer(*asked));
   }
   void push(std::optional<Release> release = {}) {
     ASSERT_TRUE(asks<ask::Await>()) << "nobody waits";
@@ -154,6 +147,8 @@ class GroupScene {
     candidacy.awaited(stage.now, id, release);
     take();
   }
+  /// Something happened in the store: it looks.
+  void look_now() { push(), settle(); }
   void cannot_wait(Error error) {
     ASSERT_TRUE(asks<ask::Await>()) << "nobody waits";
     candidacy.wait_failed(stage.now, std::exchange(asked, std::nullopt)->id, std::move(error));
@@ -191,6 +186,11 @@ class GroupScene {
       step();
     }
   }
+  /// Until its next commit, which is answered at once.
+  void renew() {
+    pass_until_asked<ask::Write>();
+    answer();
+  }
   /// Until it has looked at the others' sessions.
   void see() {
     pass_until_asked<ask::See>();
@@ -203,6 +203,9 @@ class GroupScene {
     stage.pass(to - stage.now);
     tick();
   }
+
+  /// The store is away until the end of the lease.
+  void lapse() { pass_without_store(deadline - stage.now); }
 
   // ---- what came out ----
 
@@ -273,10 +276,10 @@ class GroupScene {
       newest.insert(newest.end(), effects.begin(), effects.end());
       history.insert(history.end(), effects.begin(), effects.end());
       if (!interrupted_) continue;
-      const auto answer = no_answer();
       const bool waited = asks<ask::Await>();
       const auto question = *std::exchange(asked, std::nullopt);
-      waited ? candidacy.awaited(stage.now, question.id, std::nullopt) : hand(question, answer);
+      waited ? candidacy.awaited(stage.now, question.id, std::nullopt)
+             : hand(candidacy, stage.now, question.id, no_answer(question));
     } while (interrupted_);
   }
   void carry_out(group_effect::Ask& e) {
@@ -295,13 +298,6 @@ class GroupScene {
   void carry_out(group_effect::Cap& e) { led.at(e.election).cap = e.at; }
   template <class Other>
   void carry_out(Other&) {}
-
-  Answer effect_of(const ask::Open& a) { return Result<Committed>(stage.store.open(a.id, a.session, ++markers_)); }
-  Answer effect_of(const ask::Write& a) { return Result<Committed>(stage.store.commit(a.commit)); }
-  Answer effect_of(const ask::See& a) { return Result<Look>(stage.store.look(a.cursor)); }
-  Answer effect_of(const ask::End& a) { return Result<bool>(stage.store.end(a.id, a.beats, a.new_beat)); }
-  Answer effect_of(const ask::Sweep&) { return Result<int>(stage.store.sweep()); }
-  Answer effect_of(const ask::Await&) { return Result<int>(0); }
 
   std::uint64_t markers_{1000};
   bool interrupted_{};

@@ -32,9 +32,17 @@ struct GroupStall : test::GroupTest {
     ASSERT_TRUE(stage.lead("e").released);
   }
   std::size_t tenures() const { return me.count<group_effect::Begin>(); }
+  /// Not an instant sooner.
+  void expect_next_tenure_after(Clock::Duration pause) {
+    const auto before = tenures();
+    me.pass(pause - 1ns);
+    EXPECT_EQ(tenures(), before);
+    me.pass(1ns);
+    EXPECT_EQ(tenures(), before + 1);
+  }
 };
 
-TEST_F(GroupStall, AWorkThatTellsOfItsProgressInTimeLeadsOn) {
+TEST_F(GroupStall, AWorkThatReportsItsProgressInTimeLeadsOn) {
   me.lead({"e"});
   for (int i = 0; i < 50; ++i) {
     me.pass(limits.after - 1ms);
@@ -44,7 +52,7 @@ TEST_F(GroupStall, AWorkThatTellsOfItsProgressInTimeLeadsOn) {
   EXPECT_TRUE(me.reasons().empty());
 }
 
-TEST_F(GroupStall, AWorkThatTellsOfNoneEndsItsTenureAloneAtThatVeryInstant) {
+TEST_F(GroupStall, AWorkThatReportsNoneEndsItsTenureAloneAtThatVeryInstant) {
   me.lead({"e", "f"});
   me.pass(1s);
   progress("f");
@@ -75,10 +83,7 @@ TEST_F(GroupStall, EachElectionHasItsOwnLimits) {
 
 TEST_F(GroupStall, ItContendsAgainWhenThePauseAfterTheReleaseIsOver) {
   stall();
-  me.pass(limits.pause - 1ns);
-  EXPECT_EQ(tenures(), 1u);
-  me.pass(1ns);
-  EXPECT_EQ(tenures(), 2u);
+  expect_next_tenure_after(limits.pause);
   EXPECT_TRUE(me.leads("e"));
   EXPECT_EQ(me.candidacy.stalled(), 0u);
   me.pass(limits.after);
@@ -103,12 +108,8 @@ TEST_F(GroupStall, ProgressDuringTheEndLeavesAShortCoolDown) {
   progress("e");
   me.pass(group_timing.retry);
   EXPECT_EQ(me.candidacy.stalled(), 0u);
-  me.ousting_returned("e");
-  me.settle();
-  me.pass(group_timing.retry - 1ns);
-  EXPECT_EQ(tenures(), 1u);
-  me.pass(1ns);
-  EXPECT_EQ(tenures(), 2u);
+  me.work_ended("e");
+  expect_next_tenure_after(group_timing.retry);
 }
 
 TEST_F(GroupStall, ANewTenureHasItsWholeTimeUntilItsFirstProgress) {
@@ -127,9 +128,7 @@ TEST_F(GroupStall, TheTimesOfEarlierTenuresDoNotEndThisOneAndAreNotKept) {
   me.lead({"e"});
   for (int i = 0; i < 3; ++i) {
     me.pass(1s);
-    me.resign("e", 0s);
-    me.ousting_returned("e");
-    me.settle();
+    me.hand_back("e", 0s);
     ASSERT_TRUE(me.leads("e"));
   }
   EXPECT_EQ(me.candidacy.progress_due(Clock::Time::max()), std::vector<std::string>{"e"});
@@ -145,19 +144,13 @@ TEST_F(GroupStall, ProgressDoesNotShortenTheCoolDownOfALaterResign) {
   me.resign("e", 90s);
   EXPECT_EQ(me.candidacy.stalled(), 0u);
   progress("e");
-  me.pass(90s - 1ns);
-  EXPECT_EQ(tenures(), 1u);
-  me.pass(1ns);
-  EXPECT_EQ(tenures(), 2u);
+  expect_next_tenure_after(90s);
 }
 
 TEST_F(GroupStall, ASessionThatIsLostShortensNoPause) {
   stall();
   me.pass_without_store(group_timing.term);
-  me.pass(limits.pause - group_timing.term - 1ns);
-  EXPECT_EQ(tenures(), 1u);
-  me.pass(1ns);
-  EXPECT_EQ(tenures(), 2u);
+  expect_next_tenure_after(limits.pause - group_timing.term);
 }
 
 TEST_F(GroupStall, WhatWasLeftHasNotStalled) {

@@ -29,8 +29,7 @@ TEST_F(GroupUnreadable, IsClaimedByNobodyAndTheOtherElectionsGoOn) {
   stage.lead("good", {5}, rival, true);
   stage.lead("spoilt", {6}, rival, true);
   stage.store.spoil("spoilt", true);
-  for (const auto* election : {"good", "spoilt", "new"}) me.join(election);
-  me.start();
+  me.begins({"good", "spoilt", "new"});
   me.pass(5 * group_timing.term);
   EXPECT_TRUE(me.leads("good"));
   EXPECT_TRUE(me.leads("new"));
@@ -48,7 +47,7 @@ TEST_F(GroupUnreadable, HasNoIncumbentWhoeverItWasBefore) {
   EXPECT_FALSE(me.candidacy.incumbent("e", stage.now));
 }
 
-TEST_F(GroupUnreadable, IsToldOnceAndWithItsRemedy) {
+TEST_F(GroupUnreadable, IsReportedOnceAndWithItsRemedy) {
   me.lead({"e", "f"});
   stage.store.spoil("e", true);
   stage.store.spoil("g", true);
@@ -125,8 +124,7 @@ TEST_F(GroupUnreadable, OnceMendedIsClaimedATermLaterWhateverItSays) {
       its.store.restore("e", true);
     else
       its.store.mend("e");
-    one.pass_until_asked<ask::Write>();
-    one.answer();
+    one.renew();
     one.pass(group_timing.term - 1ns);
     EXPECT_FALSE(one.leads("e")) << released;
     one.pass(1ns);
@@ -138,7 +136,7 @@ TEST_F(GroupUnreadable, OnceMendedIsLeftAloneAlsoByWhoLeftAndJoinedAgain) {
   rival_leads(1, {5}, true);
   stage.store.spoil("e", true);
   me.join("e");
-  me.begins("other");
+  me.begins({"other"});
   me.pass(group_timing.renew);
   stage.store.restore("e", true);
   me.pass(group_timing.renew);
@@ -166,8 +164,7 @@ TEST_F(GroupUnreadable, OnceMendedIsClaimedATermLaterAlsoByWhoNeverSawItSpoilt) 
   ASSERT_TRUE(me.leads("old"));
   stage.store.spoil("e", true);
   stage.store.mend("e");
-  me.pass_until_asked<ask::Write>();
-  me.answer();
+  me.renew();
   me.pass(group_timing.term - 1ns);
   EXPECT_FALSE(me.leads("e")) << "who led it may not know yet";
   me.pass(1ns);
@@ -179,12 +176,11 @@ TEST_F(GroupUnreadable, EndsTheTenureOnceItIsMendedInAnotherWay) {
   stage.store.spoil("e", true);
   me.pass(group_timing.term);
   stage.store.mend("e");
-  me.pass_until_asked<ask::Write>();
-  me.answer();
+  me.renew();
   EXPECT_EQ(me.reasons(), std::vector{Reason::superseded});
 }
 
-TEST_F(GroupUnreadable, IsSeenToBeMendedAlsoIfNoChangeIsTold) {
+TEST_F(GroupUnreadable, IsSeenToBeMendedAlsoIfNoLookShowsAChange) {
   rival_leads(1, {5}, true);
   stage.store.spoil("e", true);
   me.begins();
@@ -197,7 +193,7 @@ TEST_F(GroupUnreadable, IsSeenToBeMendedAlsoIfNoChangeIsTold) {
   EXPECT_LT(me.count<group_effect::Ask>() - looks, 20u) << "renewals and waits, and no more whole looks";
 }
 
-TEST_F(GroupUnreadable, IsFoundByWhoClaimsItInVainIfNoChangeIsTold) {
+TEST_F(GroupUnreadable, IsFoundByWhoClaimsItInVainIfNoLookShowsAChange) {
   rival_leads();
   me.begins();
   me.pass(group_timing.renew);

@@ -144,53 +144,49 @@ TEST(GroupSpread, OnlyWhatADeadProcessLedIsTakenOver) {
   expect_even(group);
 }
 
-TEST(GroupSpread, WhoeverComesAndGoesTheSharesDifferByOneAtMost) {
-  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+/// Processes come and go at random, as `member` draws them. After each change this is expected.
+template <class Draw, class Expect>
+void expect_after_each_change(std::uint64_t seeds, std::size_t elections, Draw member, Expect expect) {
+  for (std::uint64_t seed = 0; seed < seeds; ++seed) {
+    SCOPED_TRACE(seed);
     std::mt19937_64 random(seed);
-    Group group(1 + random() % 60);
+    Group group(1 + random() % elections);
     std::set<std::uint64_t> alive;
     for (int step = 0; step < 12; ++step) {
       if (alive.empty() || random() % 2) {
         const auto id = random() >> 1;
         alive.insert(id);
-        group.join(id);
+        group.join(id, member(random));
       } else {
         const auto it = std::next(alive.begin(), static_cast<std::ptrdiff_t>(random() % alive.size()));
         group.die(*it);
         alive.erase(it);
       }
-      if (alive.empty()) continue;
-      group.settle();
-      expect_even(group);
-      ASSERT_FALSE(testing::Test::HasFailure()) << "seed " << seed;
+      if (!alive.empty()) expect(group);
+      ASSERT_FALSE(testing::Test::HasFailure());
     }
   }
 }
 
+TEST(GroupSpread, WhoeverComesAndGoesTheSharesDifferByOneAtMost) {
+  expect_after_each_change(
+      200, 60, [](auto&) { return Member{}; },
+      [](Group& group) {
+        group.settle();
+        expect_even(group);
+      });
+}
+
 TEST(GroupSpread, SharesAreInProportionToWeightsAndNoMoreMovesThanMust) {
-  for (std::uint64_t seed = 0; seed < 300; ++seed) {
-    SCOPED_TRACE(seed);
-    std::mt19937_64 random(seed);
-    Group group(1 + random() % 80);
-    std::set<std::uint64_t> alive;
-    for (int step = 0; step < 12; ++step) {
-      if (alive.empty() || random() % 2) {
-        const auto id = random() >> 1;
-        alive.insert(id);
-        group.join(id, {.weight = static_cast<std::uint32_t>(1 + random() % (random() % 2 ? 5 : max_weight))});
-      } else {
-        const auto it = std::next(alive.begin(), static_cast<std::ptrdiff_t>(random() % alive.size()));
-        group.die(*it);
-        alive.erase(it);
-      }
-      if (alive.empty()) continue;
-      const auto least = least_moves(group.seen_by({}), group.elections());
-      EXPECT_EQ(group.settle(), least);
-      expect_by_weight(group);
-      EXPECT_EQ(group.settle(), 0u) << "it was calm";
-      ASSERT_FALSE(testing::Test::HasFailure());
-    }
-  }
+  const auto weighted = [](auto& random) {
+    return Member{.weight = static_cast<std::uint32_t>(1 + random() % (random() % 2 ? 5 : max_weight))};
+  };
+  expect_after_each_change(300, 80, weighted, [](Group& group) {
+    const auto least = least_moves(group.seen_by({}), group.elections());
+    EXPECT_EQ(group.settle(), least);
+    expect_by_weight(group);
+    EXPECT_EQ(group.settle(), 0u) << "it was calm";
+  });
 }
 
 TEST(GroupSpread, WhoMayLeadFewerLeadsThoseAndTheOthersShareTheRest) {

@@ -8,7 +8,6 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -26,6 +25,7 @@
 #include <vector>
 
 #include "eventually.hpp"
+#include "in_child.hpp"
 #include "no_descriptors.hpp"
 #include "within.hpp"
 
@@ -51,6 +51,22 @@ auto after_its_limit(Call call, std::future<void> reached = {}) {
   EXPECT_TRUE(clock.await_parked(1)) << "it left before its limit";
   clock.advance(1ns);
   return result.get();
+}
+
+/// The same of a call that is in the midst of its body when the limit passes.
+template <class Body>
+auto cut_off(CallThread& thread, Body body) {
+  std::promise<void> begun;
+  return after_its_limit(
+      [&](const Limit& limit) {
+        return thread.ask(
+            [&begun, body](CallThread::Socket& socket) {
+              begun.set_value();
+              return body(socket);
+            },
+            limit);
+      },
+      begun.get_future());
 }
 
 /// What must be over in some ms of real time is tried until this machine has them.
@@ -141,6 +157,16 @@ class Line final : public CallThread::Connection {
   int owed_{};
 };
 
+/// It says that it resolves, and goes on when that is over.
+std::shared_ptr<Line> line_that_resolves(std::promise<void>& resolving, std::promise<void>& resolved) {
+  return std::make_shared<Line>([&resolving, hang = resolved.get_future().share()](auto& attempt, auto&) {
+    attempt.step("server (there)", "resolving", -1);
+    resolving.set_value();
+    hang.wait();
+    return std::optional<Error>();
+  });
+}
+
 struct CallThreadTest : testing::Test {
   std::shared_ptr<Line> line = std::make_shared<Line>();
   CallThread thread{line};
@@ -154,17 +180,7 @@ struct CallThreadTest : testing::Test {
   }
   /// The same, which nobody answers.
   Result<int> late_read() {
-    std::promise<void> begun;
-    return after_its_limit(
-        [&](const Limit& limit) {
-          return thread.ask(
-              [line = line, &begun](auto&) -> Result<int> {
-                begun.set_value();
-                return read_a_byte(line->silence()->ends[0]);
-              },
-              limit);
-        },
-        begun.get_future());
+    return cut_off(thread, [line = line](auto&) -> Result<int> { return read_a_byte(line->silence()->ends[0]); });
   }
   /// A call that has to wait until its limit.
   std::optional<Error> late() {
@@ -206,12 +222,7 @@ TEST_F(CallThreadTest, ConnectsAndAsksOnOneThreadOfItsOwn) {
 
 TEST(CallThreadConnecting, AConnectOutlivesTheCallsThatWaitForItAndIsMadeOnce) {
   std::promise<void> resolving, resolved;
-  const auto line = std::make_shared<Line>([&resolving, hang = resolved.get_future().share()](auto& attempt, auto&) {
-    attempt.step("server (there)", "resolving", -1);
-    resolving.set_value();
-    hang.wait();
-    return std::optional<Error>();
-  });
+  const auto line = line_that_resolves(resolving, resolved);
   CallThread thread(line);
   std::atomic<int> ran{};
   const auto call = [&](const Limit& limit) { return thread.call([&ran](auto&) { ++ran; }, limit); };
@@ -267,7 +278,7 @@ TEST(CallThreadConnecting, OfSeveralServersEachMayTakeSoLongAndNoLonger) {
   EXPECT_THAT(error->message, HasSubstr("server (second): greeting took longer than"));
 }
 
-TEST(CallThreadConnecting, AFailureIsToldAndTheNextAttemptIsBackedOff) {
+TEST(CallThreadConnecting, AFailureIsReturnedAndTheNextAttemptIsBackedOff) {
   const auto line = std::make_shared<Line>([](auto&, auto&) {
     return std::optional(Error{Fault::forbidden, "wrong password"});
   });
@@ -300,7 +311,7 @@ TEST(CallThreadConnecting, AFailedAttemptLeavesItsSocketClosed) {
   ::close(ends[1]);
 }
 
-TEST(CallThreadConnecting, ACallThatEndsWhileAnAttemptIsBackedOffTellsWhatFailed) {
+TEST(CallThreadConnecting, ACallThatEndsWhileAnAttemptIsBackedOffReportsWhatFailed) {
   const auto tells = [] {
     const auto line = std::make_shared<Line>([](auto&, auto&) { return std::optional(Error{Fault::forbidden, "no"}); });
     CallThread thread(line);
@@ -319,7 +330,7 @@ TEST(CallThreadConnecting, AnExceptionOfAConnectIsAnError) {
   EXPECT_THAT(error->message, HasSubstr("bad_alloc"));
 }
 
-TEST(CallThreadConnecting, AConnectionThatCannotTellWhetherItStandsIsMadeAnew) {
+TEST(CallThreadConnecting, AConnectionThatThrowsWhenItIsAskedWhetherItStandsIsMadeAnew) {
   struct Lost final : CallThread::Connection {
     int made{};
     std::optional<Error> connect(CallThread::Attempt&) override { return ++made, std::nullopt; }
@@ -393,20 +404,10 @@ TEST(CallThreadAsking, AMessageNamesTheRoundTripAndTheLimit) {
     return std::optional<Error>();
   });
   CallThread thread(line);
-  std::promise<void> begun;
-  const auto error = after_its_limit(
-      [&](const Limit& limit) {
-        return thread.call(
-            [line, &begun](auto&) {
-              begun.set_value();
-              read_a_byte(line->silence()->ends[0]);
-            },
-            limit);
-      },
-      begun.get_future());
-  ASSERT_TRUE(error);
+  const auto said =
+      trouble(cut_off(thread, [line](auto&) -> Result<int> { return read_a_byte(line->silence()->ends[0]); }));
   for (const auto* part : {"no answer within 30 ms", "a round trip took 41 ms", "raise Timing::call"})
-    EXPECT_THAT(error->message, HasSubstr(part));
+    EXPECT_THAT(said, HasSubstr(part));
 }
 
 TEST_F(CallThreadTest, NothingIsBegunAfterTheLimit) {
@@ -448,19 +449,12 @@ TEST_F(CallThreadThatStands, AWaitAfterItsEndReturnsAtOnce) {
 }
 
 TEST_F(CallThreadThatStands, ABodyThatTalksOnAfterItsWaitEndedIsEndedByTheNextCall) {
-  std::promise<void> waiting;
   std::promise<int> read;
-  EXPECT_TRUE(after_its_limit(
-      [&](const Limit& limit) {
-        return thread.call(
-            [line = line, &waiting, &read](CallThread::Socket& socket) {
-              waiting.set_value();
-              socket.wait();
-              read.set_value(read_a_byte(line->silence()->ends[0]));
-            },
-            limit);
-      },
-      waiting.get_future()));
+  EXPECT_FALSE(cut_off(thread, [line = line, &read](CallThread::Socket& socket) -> Result<bool> {
+    socket.wait();
+    read.set_value(read_a_byte(line->silence()->ends[0]));
+    return true;
+  }));
   EXPECT_TRUE(late());
   EXPECT_EQ(read.get_future().get(), 0);
 }
@@ -512,17 +506,8 @@ TEST_F(ExchangeThatStands, AnAnswerMayComeWhileTheNextQuestionWaitsForIt) {
 
 TEST_F(ExchangeThatStands, WhoWaitedForTheThreadTakesNoAnswerToAnEarlierQuestion) {
   late_ask();
-  std::promise<void> begun, go;
-  after_its_limit(
-      [&](const Limit& limit) {
-        return thread.call(
-            [&begun, goes = go.get_future().share()](auto&) {
-              begun.set_value();
-              goes.wait();
-            },
-            limit);
-      },
-      begun.get_future());
+  std::promise<void> go;
+  EXPECT_FALSE(cut_off(thread, [goes = go.get_future().share()](auto&) -> Result<bool> { return goes.wait(), true; }));
   ManualClock stands;
   auto next = std::async(std::launch::async, [&] { return ask(within(30ms, stands)); });
   EXPECT_TRUE(stands.await_parked(1)) << "it waits for the thread";
@@ -627,12 +612,7 @@ TEST_F(ExchangeTest, WithoutDescriptorsItGoesOn) {
 
 TEST(ExchangeConnecting, AConnectOutlivesTheExchangesThatWaitForIt) {
   std::promise<void> resolving, resolved;
-  const auto line = std::make_shared<Line>([&resolving, hang = resolved.get_future().share()](auto& attempt, auto&) {
-    attempt.step("server (there)", "resolving", -1);
-    resolving.set_value();
-    hang.wait();
-    return std::optional<Error>();
-  });
+  const auto line = line_that_resolves(resolving, resolved);
   CallThread thread(line);
   int ran = 0;
   const auto call = [&](const Limit& limit) {
@@ -649,19 +629,13 @@ TEST(ExchangeConnecting, AConnectOutlivesTheExchangesThatWaitForIt) {
 // ---- ends ----
 
 TEST_F(CallThreadThatStands, TheSocketMayBeClosedByItsOwnerMeanwhile) {
-  std::promise<void> closed;
   std::promise<void> go_on;
-  EXPECT_TRUE(after_its_limit(
-      [&](const Limit& limit) {
-        return thread.call(
-            [line = line, &closed, hang = go_on.get_future().share()](auto&) {
-              line->drop();
-              closed.set_value();
-              hang.wait();
-            },
-            limit);
-      },
-      closed.get_future()));
+  EXPECT_FALSE(cut_off(thread, [line = line, hang = go_on.get_future().share()](auto&) -> Result<bool> {
+    line->drop();
+    hang.wait();
+    return true;
+  }));
+  ASSERT_TRUE(eventually([&] { return line->silence() == nullptr; }));
   const Silence other;  // Most likely with the same numbers.
   EXPECT_TRUE(late()) << "which ends the question before it";
   go_on.set_value();
@@ -671,16 +645,15 @@ TEST_F(CallThreadThatStands, TheSocketMayBeClosedByItsOwnerMeanwhile) {
 }
 
 TEST(CallThreadEnd, DestructionEndsAQuestionAndAStepWithASocket) {
-  std::promise<void> reading, greeting;
+  std::promise<void> greeting;
   std::promise<int> read, greeted;
   {
     const auto line = std::make_shared<Line>();
     CallThread thread(line);
-    const auto body = [&, line](auto&) {
-      reading.set_value();
+    EXPECT_FALSE(cut_off(thread, [&read, line](auto&) -> Result<bool> {
       read.set_value(read_a_byte(line->silence()->ends[0]));
-    };
-    EXPECT_TRUE(after_its_limit([&](const Limit& limit) { return thread.call(body, limit); }, reading.get_future()));
+      return true;
+    }));
   }
   EXPECT_EQ(read.get_future().get(), 0);
   const auto line = std::make_shared<Line>([&](auto& attempt, const Silence& silence) {
@@ -736,15 +709,10 @@ TEST(CallThreadEnd, WithoutDescriptorsAConnectIsAnErrorAndTheRestGoesOn) {
 
 TEST(CallThreadEnd, AForkedChildMayDestroyIt) {
   auto thread = std::make_unique<CallThread>(std::make_shared<Line>());
-  const auto child = ::fork();
-  if (child == 0) {
-    ::alarm(10);
+  test::in_child([&] {
     thread.reset();
-    ::_exit(7);
-  }
-  int status = 0;
-  ASSERT_EQ(::waitpid(child, &status, 0), child);
-  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 7) << "it hung, and the alarm ended it";
+    return true;
+  });
 }
 
 TEST_F(CallThreadThatStands, AForkedChildIsRefusedAndDoesItsParentNoHarm) {
@@ -758,18 +726,12 @@ TEST_F(CallThreadThatStands, AForkedChildIsRefusedAndDoesItsParentNoHarm) {
         within(10s));
   });
   begun.get_future().wait();
-  const auto child = ::fork();
-  if (child == 0) {
-    ::alarm(10);
-    auto error = thread.call([](auto&) {}, within(20ms));
+  test::in_child([&] {
+    const auto error = thread.call([](auto&) {}, within(20ms));
     const auto exchanged = thread.exchange([](Exchange&) -> Result<bool> { return true; }, within(20ms));
-    if (exchanged || exchanged.error() != *error) error.reset();
     thread.wait_out(within(1ms));
-    ::_exit(error && error->fault == Fault::misconfigured ? 7 : 1);
-  }
-  int status = 0;
-  ASSERT_EQ(::waitpid(child, &status, 0), child);
-  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 7) << status;
+    return error && error->fault == Fault::misconfigured && !exchanged && exchanged.error() == *error;
+  });
   line->silence()->say('x');
   EXPECT_TRUE(is(answer.get(), 1)) << "the child ended its parent's connection";
 }

@@ -45,10 +45,19 @@ struct LockTableRules : testing::Test {
             .asked = asked,
             .written_ms = 1};  // later than the store's now, which is zero: no hint
   }
+  static Record released(Record record) {
+    record.released = true;
+    return record;
+  }
   static Read holds(Record record) { return {.record = std::move(record)}; }
   static Read absent(bool certain) { return {.absence_certain = certain}; }
 
   bool may_claim(Time at) const { return LockTableDecisions(d).claim(at, at, 1).has_value(); }
+  /// From that moment on, and not an instant sooner.
+  void expect_claimable_from(Time at) const {
+    EXPECT_FALSE(may_claim(at - 1ns));
+    EXPECT_TRUE(may_claim(at));
+  }
   LockTableDecisions::Attempt claim() {
     auto attempt = d.claim(now, now, ++beat);
     EXPECT_TRUE(attempt);
@@ -67,6 +76,15 @@ struct LockTableRules : testing::Test {
   }
   LockTableDecisions::Attempt renewal(Token token) {
     auto attempt = d.renewal(token, now, ++beat);
+    EXPECT_TRUE(attempt);
+    return attempt.value_or(LockTableDecisions::Attempt{});
+  }
+  void renew_unanswered(Token token) {
+    (void)renewal(token);
+    (void)d.renewed(unanswered(), now);
+  }
+  LockTableDecisions::Attempt surrender() {
+    auto attempt = d.surrender(now, ++beat);
     EXPECT_TRUE(attempt);
     return attempt.value_or(LockTableDecisions::Attempt{});
   }
@@ -96,7 +114,7 @@ TEST_F(LockTableRules, AnAbsentRecordIsClaimedAtOnceWhereAbsenceIsCertain) {
   EXPECT_FALSE(attempt.next.released);
 }
 
-TEST_F(LockTableRules, AHolderThatTellsNonsenseOfItselfIsWaitedForAndNotNamed) {
+TEST_F(LockTableRules, AHolderThatWritesNonsenseOfItselfIsWaitedForAndNotNamed) {
   for (const std::string who : {"other", "name=a b", "name=a\n", "name=%", "name=%00"}) {
     d = LockTableDecisions{me, timing};
     auto record = theirs(7, 70, 3s);
@@ -104,12 +122,11 @@ TEST_F(LockTableRules, AHolderThatTellsNonsenseOfItselfIsWaitedForAndNotNamed) {
     d.saw(holds(record), now);
     EXPECT_TRUE(d.unreadable()) << who;
     EXPECT_FALSE(d.incumbent(now));
-    EXPECT_FALSE(may_claim(now + 10s - 1ns));
-    EXPECT_TRUE(may_claim(now + 10s));
+    expect_claimable_from(now + 10s);
   }
 }
 
-TEST_F(LockTableRules, WhatALaterVersionTellsOfItselfIsSkipped) {
+TEST_F(LockTableRules, WhatALaterVersionAddsOfItselfIsSkipped) {
   auto record = theirs(7, 70, 3s);
   record.who += ";place=rack%207";
   d.saw(holds(record), now);
@@ -151,8 +168,7 @@ TEST_F(LockTableRules, AnUnansweredClaimOnNothingCountsFromWhenItIsSeen) {
   const auto first = claim();
   d.claimed(unanswered(), now + 1s);
   d.saw(holds(first.next), now + 3s);
-  EXPECT_FALSE(may_claim(now + 13s - 1ns));
-  EXPECT_TRUE(may_claim(now + 13s));
+  expect_claimable_from(now + 13s);
 }
 
 TEST_F(LockTableRules, AClaimOnNothingThatVanishedIsMadeAgainAndCountsAnew) {
@@ -186,9 +202,7 @@ TEST_F(LockTableRules, ARecordLostInACacheIsClaimedAnewAndThatMustStandForTheLon
 }
 
 TEST_F(LockTableRules, AReleasedRecordIsClaimedAtOnce) {
-  auto record = theirs(5, 50, 3s);
-  record.released = true;
-  d.saw(holds(record), now);
+  d.saw(holds(released(theirs(5, 50, 3s))), now);
   const auto attempt = claim();
   ASSERT_TRUE(attempt.expected);
   EXPECT_EQ(attempt.expected->token, Token{5});
@@ -207,8 +221,7 @@ TEST_F(LockTableRules, AReleaseCountsAlsoWhereTheVersionStaysTheSame) {
 TEST_F(LockTableRules, AHeldRecordLapsesATermAfterItWasFirstSeen) {
   d.saw(holds(theirs(5, 50, 77s)), now);
   d.saw(holds(theirs(5, 50, 77s)), now + 4s);
-  EXPECT_FALSE(may_claim(now + 10s - 1ns));
-  EXPECT_TRUE(may_claim(now + 10s));
+  expect_claimable_from(now + 10s);
 }
 
 TEST_F(LockTableRules, ANewVersionIsANewLease) {
@@ -239,7 +252,7 @@ TEST_F(LockTableRules, ClocksRunApartByMoreThanTheSumOfTheirErrors) {
   EXPECT_LT(d.earliest(), now + 11s + 10s + 1ms);
 }
 
-TEST_F(LockTableRules, ALaterVersionThatWasReadSoonerBoundsItToo) {
+TEST_F(LockTableRules, ALaterVersionThatWasReadSoonerBoundsTheLeaseToo) {
   d.saw(holds(theirs(5, 50, 77s)), now);
   d.saw(holds(theirs(5, 51, 79s)), now + 1s);
   EXPECT_EQ(d.earliest(), now + 1s + 10s);
@@ -253,14 +266,14 @@ TEST_F(LockTableRules, OnlyVersionsOfTheSameIncarnationBoundIt) {
   EXPECT_EQ(d.earliest(), now + 19s);
 }
 
-TEST_F(LockTableRules, AHoldersClockThatFellTellsNothingOfBefore) {
+TEST_F(LockTableRules, AHoldersClockThatFellSaysNothingOfBefore) {
   d.saw(holds(theirs(5, 50, 77s)), now);
   d.saw(holds(theirs(5, 51, 76s)), now + 2s);
   EXPECT_EQ(d.earliest(), now + 12s);
 }
 
 /// Its machine was stopped for five seconds: what its clock said before is five seconds off.
-TEST_F(LockTableRules, AHoldersClockThatStoodStillTellsNothingOfBefore) {
+TEST_F(LockTableRules, AHoldersClockThatStoodStillSaysNothingOfBefore) {
   auto first = holds(theirs(5, 50, 77s));
   first.now_ms = first.record->written_ms = unix_ms;
   d.saw(first, now);
@@ -274,8 +287,7 @@ TEST_F(LockTableRules, ASharedClockIsExact) {
   auto read = holds(theirs(5, 50, (now - 4s).time_since_epoch()));
   read.same_clock = true;
   d.saw(read, now);
-  EXPECT_FALSE(may_claim(now + 6s - 1ns));
-  EXPECT_TRUE(may_claim(now + 6s));
+  expect_claimable_from(now + 6s);
 }
 
 TEST_F(LockTableRules, ASharedClockThatIsAheadOfOursIsNotShared) {
@@ -339,9 +351,7 @@ TEST_F(LockTableRules, APushThatSaysNothingToUsIsNoGround) {
   d.saw(holds(theirs(5, 50, 3s)), now);
   EXPECT_FALSE(d.succession({{4}, 51}, now, 7)) << "of an earlier tenure";
   EXPECT_FALSE(d.succession({{6}, 51}, now, 7)) << "of one that was never seen";
-  auto released = theirs(5, 51, 3s);
-  released.released = true;
-  d.saw(holds(released), now);
+  d.saw(holds(released(theirs(5, 51, 3s))), now);
   EXPECT_FALSE(d.succession({{5}, 50}, now, 7)) << "it is released already, by another write";
   d.saw(Read{.record = theirs(7, 70, 3s), .unreadable = true}, now);
   EXPECT_FALSE(d.succession({{7}, 71}, now, 7)) << "it cannot be read";
@@ -353,11 +363,10 @@ TEST_F(LockTableRules, APushThatSaysNothingToUsIsNoGround) {
 
 TEST_F(LockTableRules, OurOwnReleaseIsNoNews) {
   const auto token = lead();
-  const auto attempt = d.surrender(now, ++beat);
-  ASSERT_TRUE(attempt);
-  EXPECT_FALSE(d.succession({token, attempt->next.beat}, now, 7));
-  EXPECT_EQ(d.surrendered(applied(*attempt), now), std::nullopt);
-  EXPECT_FALSE(d.succession({token, attempt->next.beat}, now, 7));
+  const auto attempt = surrender();
+  EXPECT_FALSE(d.succession({token, attempt.next.beat}, now, 7));
+  EXPECT_EQ(d.surrendered(applied(attempt), now), std::nullopt);
+  EXPECT_FALSE(d.succession({token, attempt.next.beat}, now, 7));
 }
 
 TEST_F(LockTableRules, AForgedOrLatePushChangesNothingThatWasSeen) {
@@ -433,22 +442,14 @@ TEST_F(LockTableRules, OurOwnRecordIsNoCopy) {
 
 // ---- tokens ----
 
-TEST_F(LockTableRules, ATokenIsAboveTheStoredOne) {
-  auto record = theirs(unix_ms + 1'000'000, 50, 77s);
-  record.released = true;
-  auto read = holds(record);
-  read.now_ms = unix_ms;
-  d.saw(read, now);
-  EXPECT_EQ(claim().next.token.value, unix_ms + 1'000'001);
-}
-
-TEST_F(LockTableRules, ATokenIsNotBelowTheStoresClock) {
-  auto record = theirs(5, 50, 77s);
-  record.released = true;
-  auto read = holds(record);
-  read.now_ms = unix_ms;
-  d.saw(read, now);
-  EXPECT_EQ(claim().next.token.value, unix_ms);
+TEST_F(LockTableRules, ATokenIsAboveTheStoredOneAndNotBelowTheStoresClock) {
+  for (const auto& [stored, next] : {std::pair(unix_ms + 1'000'000, unix_ms + 1'000'001), {std::int64_t{5}, unix_ms}}) {
+    d = LockTableDecisions{me, timing};
+    auto read = holds(released(theirs(static_cast<std::uint64_t>(stored), 50, 77s)));
+    read.now_ms = unix_ms;
+    d.saw(read, now);
+    EXPECT_EQ(claim().next.token, Token{static_cast<std::uint64_t>(next)}) << stored;
+  }
 }
 
 TEST_F(LockTableRules, AStoresClockOutOfAllReasonDoesNotUseUpTheTokens) {
@@ -462,9 +463,7 @@ TEST_F(LockTableRules, AStoresClockOutOfAllReasonDoesNotUseUpTheTokens) {
 }
 
 TEST_F(LockTableRules, WhereTokensEndNothingIsClaimed) {
-  auto record = theirs(std::numeric_limits<std::int64_t>::max() - 1, 50, 77s);
-  record.released = true;
-  d.saw(holds(record), now);
+  d.saw(holds(released(theirs(std::numeric_limits<std::int64_t>::max() - 1, 50, 77s))), now);
   EXPECT_FALSE(d.claim(now, now, 1));
   EXPECT_EQ(d.take_alarm()->fault, Fault::corrupt);
 }
@@ -474,8 +473,7 @@ TEST_F(LockTableRules, WhereTokensEndNothingIsClaimed) {
 TEST_F(LockTableRules, ATokenThatFellIsAnAlarmOnceAndIsWaitedFor) {
   d.saw(holds(theirs(9, 90, 77s)), now);
   EXPECT_FALSE(d.take_alarm());
-  auto old = theirs(5, 50, 50s);
-  old.released = true;
+  const auto old = released(theirs(5, 50, 50s));
   d.saw(holds(old), now + 2s);
   const auto alarm = d.take_alarm();
   ASSERT_TRUE(alarm);
@@ -567,11 +565,10 @@ TEST_F(LockTableRules, ARefusedClaimIsAReadAtItsReceipt) {
 }
 
 TEST_F(LockTableRules, ARefusalThatShowsWhatWasExpectedIsNoAnswer) {
-  auto record = theirs(5, 50, 77s);
-  record.released = true;
-  d.saw(holds(record), now);
+  const auto free = holds(released(theirs(5, 50, 77s)));
+  d.saw(free, now);
   (void)claim();
-  EXPECT_TRUE(std::holds_alternative<Unknown>(d.claimed(refused(holds(record)), now)));
+  EXPECT_TRUE(std::holds_alternative<Unknown>(d.claimed(refused(free), now)));
 }
 
 TEST_F(LockTableRules, AGrantAfterItsOwnDeadlineIsNoneButItsBeatIsOurs) {
@@ -601,8 +598,7 @@ TEST_F(LockTableRules, ARenewalDemandsEveryBeatSinceTheLastAcknowledgedOne) {
   EXPECT_EQ(first.expected->beats, std::vector{granted});
   EXPECT_EQ(first.next.token, token);
   (void)d.renewed(unanswered(), now);
-  (void)renewal(token);
-  (void)d.renewed(unanswered(), now);
+  renew_unanswered(token);
   const auto third = renewal(token);
   EXPECT_EQ(third.expected->beats, (std::vector{granted, granted + 1, granted + 2}));
   EXPECT_TRUE(std::holds_alternative<Granted>(d.renewed(applied(third), now)));
@@ -612,8 +608,7 @@ TEST_F(LockTableRules, ARenewalDemandsEveryBeatSinceTheLastAcknowledgedOne) {
 TEST_F(LockTableRules, UnansweredBeatsAreKeptInBoundedNumber) {
   const auto token = lead();
   for (int i = 0; i < 2000; ++i) {
-    (void)renewal(token);
-    (void)d.renewed(unanswered(), now);
+    renew_unanswered(token);
   }
   EXPECT_EQ(renewal(token).expected->beats.size(), 1024u);
 }
@@ -722,13 +717,12 @@ TEST_F(LockTableRules, SurrenderEndsOurTenureAndNothingElse) {
   EXPECT_FALSE(d.surrender(now, ++beat));
   const auto token = lead();
   const auto granted = beat;
-  const auto attempt = d.surrender(now, ++beat);
-  ASSERT_TRUE(attempt);
-  EXPECT_EQ(attempt->expected->token, token);
-  EXPECT_EQ(attempt->expected->beats, std::vector{granted});
-  EXPECT_TRUE(attempt->next.released);
-  EXPECT_EQ(attempt->next.token, token);
-  EXPECT_EQ(d.surrendered(applied(*attempt), now), std::nullopt);
+  const auto attempt = surrender();
+  EXPECT_EQ(attempt.expected->token, token);
+  EXPECT_EQ(attempt.expected->beats, std::vector{granted});
+  EXPECT_TRUE(attempt.next.released);
+  EXPECT_EQ(attempt.next.token, token);
+  EXPECT_EQ(d.surrendered(applied(attempt), now), std::nullopt);
   EXPECT_FALSE(d.surrender(now, ++beat));
   EXPECT_FALSE(d.renewal(token, now, ++beat));
 }
@@ -754,25 +748,21 @@ TEST_F(LockTableRules, AnUnansweredSurrenderIsRepeatedWithBothBeats) {
   const auto granted = beat;
   ASSERT_TRUE(d.surrender(now, ++beat));
   EXPECT_NE(d.surrendered(unanswered(), now), std::nullopt);
-  const auto again = d.surrender(now, ++beat);
-  ASSERT_TRUE(again);
-  EXPECT_EQ(again->expected->token, token);
-  EXPECT_EQ(again->expected->beats, (std::vector{granted, granted + 1}));
+  const auto again = surrender();
+  EXPECT_EQ(again.expected->token, token);
+  EXPECT_EQ(again.expected->beats, (std::vector{granted, granted + 1}));
 }
 
 TEST_F(LockTableRules, AnUnansweredClaimIsSurrenderedByConsumingWhatItExpected) {
-  auto record = theirs(5, 50, 77s);
-  record.released = true;
-  d.saw(holds(record), now);
+  d.saw(holds(released(theirs(5, 50, 77s))), now);
   const auto pending = claim();
   (void)d.claimed(unanswered(), now);
-  const auto attempt = d.surrender(now, ++beat);
-  ASSERT_TRUE(attempt);
-  EXPECT_EQ(attempt->expected->token, Token{5});
-  EXPECT_EQ(attempt->expected->beats, std::vector<std::uint64_t>{50});
-  EXPECT_TRUE(attempt->next.released);
-  EXPECT_EQ(attempt->next.token, pending.next.token);
-  EXPECT_EQ(d.surrendered(applied(*attempt), now), std::nullopt);
+  const auto attempt = surrender();
+  EXPECT_EQ(attempt.expected->token, Token{5});
+  EXPECT_EQ(attempt.expected->beats, std::vector<std::uint64_t>{50});
+  EXPECT_TRUE(attempt.next.released);
+  EXPECT_EQ(attempt.next.token, pending.next.token);
+  EXPECT_EQ(d.surrendered(applied(attempt), now), std::nullopt);
   EXPECT_FALSE(d.surrender(now, ++beat));
 }
 
@@ -782,10 +772,9 @@ TEST_F(LockTableRules, IfTheClaimHadTakenEffectItsGhostIsReleased) {
   (void)d.claimed(unanswered(), now);
   ASSERT_TRUE(d.surrender(now, ++beat));
   EXPECT_EQ(d.surrendered(refused(holds(pending.next)), now), std::nullopt);
-  const auto attempt = d.surrender(now, ++beat);
-  ASSERT_TRUE(attempt);
-  EXPECT_EQ(attempt->expected->token, pending.next.token);
-  EXPECT_TRUE(attempt->next.released);
+  const auto attempt = surrender();
+  EXPECT_EQ(attempt.expected->token, pending.next.token);
+  EXPECT_TRUE(attempt.next.released);
 }
 
 TEST_F(LockTableRules, AClaimWhoseGroundIsGoneNeedsNoSurrender) {
@@ -799,14 +788,13 @@ TEST_F(LockTableRules, AClaimWhoseGroundIsGoneNeedsNoSurrender) {
 TEST_F(LockTableRules, ALapsedTenureIsStillSurrendered) {
   const auto token = lead();
   now += 20s;
-  const auto attempt = d.surrender(now, ++beat);
-  ASSERT_TRUE(attempt);
-  EXPECT_EQ(attempt->expected->token, token);
+  const auto attempt = surrender();
+  EXPECT_EQ(attempt.expected->token, token);
 }
 
 // ---- sight ----
 
-TEST_F(LockTableRules, AnIncumbentIsToldUntilTheRecordIsReleasedAlsoLapsed) {
+TEST_F(LockTableRules, AnIncumbentIsShownUntilTheRecordIsReleasedAlsoLapsed) {
   EXPECT_FALSE(d.incumbent(now));
   auto record = theirs(5, 50, 77s);
   d.saw(holds(record), now);

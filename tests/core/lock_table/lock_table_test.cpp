@@ -5,14 +5,15 @@
 #include <tenure/lock_table.hpp>
 
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
+#include <functional>
 #include <limits>
 #include <stdexcept>
 
 #include <tenure/gmock.hpp>
 #include <tenure/manual_clock.hpp>
+
+#include "in_child.hpp"
 
 namespace tenure {
 namespace {
@@ -57,6 +58,22 @@ struct LockTableBackend : testing::Test {
   }
   static Result<Read> holds(Record record) { return Read{.record = std::move(record)}; }
   static Result<Read> nothing() { return Read{.absence_certain = true}; }
+  /// A read that takes so long, and shows what stood when it began.
+  auto slow_read(Clock::Duration time, Result<Read> found) {
+    return [this, time, found = std::move(found)](const Limit&) {
+      clock.advance(time);
+      return found;
+    };
+  }
+  /// From now on.
+  void shows(const Result<Read>& found) { ON_CALL(*store, read(_)).WillByDefault(Return(found)); }
+  /// The answer to a claim, which is of this kind.
+  template <class Kind>
+  Kind acquire_is(Clock::Duration time = 5s) {
+    const auto answer = backend->acquire(limit(time));
+    EXPECT_TRUE(std::holds_alternative<Kind>(answer)) << "another answer, number " << answer.index();
+    return std::holds_alternative<Kind>(answer) ? std::get<Kind>(answer) : Kind{};
+  }
 
   /// Grants whatever is asked, and remembers it.
   Record granted;
@@ -68,35 +85,34 @@ struct LockTableBackend : testing::Test {
         });
   }
   Token lead() {
-    ON_CALL(*store, read(_)).WillByDefault(Return(nothing()));
+    shows(nothing());
     grant();
-    const auto answer = backend->acquire(limit());
-    EXPECT_TRUE(std::holds_alternative<Granted>(answer));
+    acquire_is<Granted>();
     return granted.token;
   }
+  /// Of the incumbent's lease, as an observer sees it.
+  Clock::Duration remaining() { return std::get<Incumbent>(backend->observe(limit())).remaining; }
   /// Until when the store is asked to wait.
-  Clock::Time awaited(const Limit& by) {
+  Clock::Time awaited(const std::function<void()>& wait) {
     auto until = Clock::Time::min();
     EXPECT_CALL(*store, await_change(_, _)).Times(testing::AtMost(1)).WillOnce([&](const auto&, const Limit& l) {
       until = l.by;
       return std::nullopt;
     });
-    backend->await_change(Vacant{}, by);
+    wait();
     testing::Mock::VerifyAndClearExpectations(store.get());
     return until;
+  }
+  Clock::Time awaited(const Limit& by) {
+    return awaited([&] { backend->await_change(Vacant{}, by); });
   }
   /// The same of a follower that attempts first, and is stopped for so long just before its nth look at the clock.
   Clock::Time awaited_when_stopped(Backend& follower, int nth, Clock::Duration time) {
     JumpingClock jumping(clock, nth, time);
-    auto until = Clock::Time::min();
-    EXPECT_CALL(*store, await_change(_, _)).Times(testing::AtMost(1)).WillOnce([&](const auto&, const Limit& l) {
-      until = l.by;
-      return std::nullopt;
+    return awaited([&] {
+      if (std::holds_alternative<Denied>(follower.acquire({jumping, clock.now() + 5s, {}})))
+        follower.await_change(Vacant{}, {jumping, clock.now() + 1h, {}});
     });
-    if (std::holds_alternative<Denied>(follower.acquire({jumping, clock.now() + 5s, {}})))
-      follower.await_change(Vacant{}, {jumping, clock.now() + 1h, {}});
-    testing::Mock::VerifyAndClearExpectations(store.get());
-    return until;
   }
   std::shared_ptr<Backend> follower() {
     auto made = lock_table(store, "jobs", {"me", "me:1"}, no_log);
@@ -109,11 +125,7 @@ struct LockTableBackend : testing::Test {
 TEST_F(LockTableBackend, AFollowerReadsOnceAndWritesNothing) {
   EXPECT_CALL(*store, read(_)).Times(3).WillRepeatedly(Return(holds(theirs(5, 50))));
   EXPECT_CALL(*store, compare_and_set(_, _, _)).Times(0);
-  for (int i = 0; i < 3; ++i) {
-    const auto answer = backend->acquire(limit());
-    ASSERT_TRUE(std::holds_alternative<Denied>(answer));
-    EXPECT_EQ(std::get<Denied>(answer).holder->name, "other");
-  }
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(acquire_is<Denied>().holder.value().name, "other");
 }
 
 TEST_F(LockTableBackend, AFreeRecordIsReadAndClaimedInOneCall) {
@@ -122,91 +134,67 @@ TEST_F(LockTableBackend, AFreeRecordIsReadAndClaimedInOneCall) {
       .WillOnce([](const auto&, const Record& next, const Limit&) {
         return Swap{true, {.record = next}};
       });
-  EXPECT_TRUE(std::holds_alternative<Granted>(backend->acquire(limit())));
+  acquire_is<Granted>();
 }
 
 TEST_F(LockTableBackend, OfAFarStoreOneCallReadsAndTheNextClaims) {
-  const auto read_for = [this](Clock::Duration time) {
-    return [this, time](const Limit&) {
-      clock.advance(time);
-      return nothing();
-    };
-  };
   grant();
   EXPECT_CALL(*store, compare_and_set(_, _, _)).Times(0);
   EXPECT_CALL(*store, await_change(_, _)).Times(0);
-  EXPECT_CALL(*store, read(_)).WillOnce(read_for(40ms));
-  EXPECT_TRUE(std::holds_alternative<Denied>(backend->acquire(limit(75ms)))) << "35 ms are too few for a claim";
+  EXPECT_CALL(*store, read(_)).WillOnce(slow_read(40ms, nothing()));
+  acquire_is<Denied>(75ms);  // 35 ms are too few for a claim
   backend->await_change(Vacant{}, limit());
   testing::Mock::VerifyAndClearExpectations(store.get());
   grant();
   EXPECT_CALL(*store, read(_)).Times(0);
   const auto asked = clock.now();
-  EXPECT_TRUE(std::holds_alternative<Granted>(backend->acquire(limit(75ms))));
+  acquire_is<Granted>(75ms);
   EXPECT_EQ(granted.asked, asked.time_since_epoch());
 }
 
 TEST_F(LockTableBackend, TheRestOfACallMayBeEnoughForTheClaim) {
   grant();
-  EXPECT_CALL(*store, read(_)).WillOnce([this](const Limit&) {
-    clock.advance(30ms);
-    return nothing();
-  });
-  EXPECT_TRUE(std::holds_alternative<Granted>(backend->acquire(limit(75ms)))) << "45 ms are";
+  EXPECT_CALL(*store, read(_)).WillOnce(slow_read(30ms, nothing()));
+  acquire_is<Granted>(75ms);  // 45 ms are
 }
 
 TEST_F(LockTableBackend, AFollowerOfAFarStoreWaitsOn) {
-  EXPECT_CALL(*store, read(_)).WillOnce([this](const Limit&) {
-    clock.advance(40ms);
-    return holds(theirs(5, 50));
-  });
-  EXPECT_TRUE(std::holds_alternative<Denied>(backend->acquire(limit(75ms))));
+  EXPECT_CALL(*store, read(_)).WillOnce(slow_read(40ms, holds(theirs(5, 50))));
+  acquire_is<Denied>(75ms);
   EXPECT_EQ(awaited(limit(5s)), clock.now() + 5s) << "nothing is to be claimed yet";
 }
 
 TEST_F(LockTableBackend, AskedIsWhenTheVerbBeganAndASightIsTimedAfterItsAnswer) {
   const auto began = clock.now();
-  ON_CALL(*store, read(_)).WillByDefault([this](const Limit&) {
-    clock.advance(1s);
-    return nothing();
-  });
+  ON_CALL(*store, read(_)).WillByDefault(slow_read(1s, nothing()));
   grant();
-  ASSERT_TRUE(std::holds_alternative<Granted>(backend->acquire(limit())));
+  acquire_is<Granted>();
   EXPECT_EQ(granted.asked, began.time_since_epoch());
 
   const auto other = lock_table(store, "jobs", {"other", ""});
   ASSERT_EQ(other->accepts(timing), std::nullopt);
-  ON_CALL(*store, read(_)).WillByDefault([this](const Limit&) {
-    const auto stands = theirs(5, 50);
-    clock.advance(2s);
-    return holds(stands);
-  });
+  ON_CALL(*store, read(_)).WillByDefault(slow_read(2s, holds(theirs(5, 50))));
   const auto sight = other->observe(limit());
   ASSERT_TRUE(std::holds_alternative<Incumbent>(sight));
   EXPECT_EQ(std::get<Incumbent>(sight).remaining, 10s) << "counted from the receipt, not from the question";
 }
 
 TEST_F(LockTableBackend, NothingIsClaimedOnceTheLimitHasPassed) {
-  ON_CALL(*store, read(_)).WillByDefault([this](const Limit&) {
-    clock.advance(6s);
-    return nothing();
-  });
+  ON_CALL(*store, read(_)).WillByDefault(slow_read(6s, nothing()));
   EXPECT_CALL(*store, compare_and_set(_, _, _)).Times(0);
-  EXPECT_TRUE(std::holds_alternative<Unknown>(backend->acquire(limit(5s))));
+  acquire_is<Unknown>(5s);
 }
 
 TEST_F(LockTableBackend, AStoreThatDoesNotAnswerIsUnknown) {
-  ON_CALL(*store, read(_)).WillByDefault(Return(Error{Fault::unreachable, "no route"}));
-  const auto answer = backend->acquire(limit());
-  ASSERT_TRUE(std::holds_alternative<Unknown>(answer));
-  EXPECT_EQ(std::get<Unknown>(answer).error.message, "no route");
+  shows(Error{Fault::unreachable, "no route"});
+  EXPECT_EQ(acquire_is<Unknown>().error.message, "no route");
   const auto sight = backend->observe(limit());
   ASSERT_TRUE(std::holds_alternative<Unknown>(sight));
   EXPECT_EQ(std::get<Unknown>(sight).error.message, "no route");
 }
 
 TEST_F(LockTableBackend, AWriteThatThrewMayStillTakeEffectAndIsOurs) {
-  ON_CALL(*store, read(_)).WillByDefault(Return(nothing()));
+  shows(nothing());
   Record thrown;
   EXPECT_CALL(*store, compare_and_set(_, _, _))
       .WillOnce([&](const auto&, const Record& next, const Limit&) -> Result<Swap> {
@@ -218,14 +206,12 @@ TEST_F(LockTableBackend, AWriteThatThrewMayStillTakeEffectAndIsOurs) {
       });
   EXPECT_THROW(backend->acquire(limit()), std::runtime_error);
   ON_CALL(*store, read(_)).WillByDefault([&](const Limit&) { return holds(thrown); });
-  const auto answer = backend->acquire(limit());
-  ASSERT_TRUE(std::holds_alternative<Granted>(answer));
-  EXPECT_GT(std::get<Granted>(answer).token, thrown.token);
+  EXPECT_GT(acquire_is<Granted>().token, thrown.token);
 }
 
 TEST_F(LockTableBackend, AFollowerSleepsToTheEndOfTheLeaseAndPassesOnWhatItSaw) {
-  ON_CALL(*store, read(_)).WillByDefault(Return(holds(theirs(5, 50))));
-  ASSERT_TRUE(std::holds_alternative<Denied>(backend->acquire(limit())));
+  shows(holds(theirs(5, 50)));
+  acquire_is<Denied>();
   const auto end = clock.now() + 10s;
   EXPECT_EQ(awaited(limit(1h)), end);
   EXPECT_EQ(awaited(limit(3s)), clock.now() + 3s);
@@ -236,7 +222,7 @@ TEST_F(LockTableBackend, AFollowerSleepsToTheEndOfTheLeaseAndPassesOnWhatItSaw) 
 TEST_F(LockTableBackend, AFollowerDoesNotSleepPastTheEndOfTheLeaseWhereverItIsStopped) {
   grant();
   for (int nth = 1; nth <= looks_at_the_clock; ++nth) {
-    ON_CALL(*store, read(_)).WillByDefault(Return(holds(theirs(5, 50))));
+    shows(holds(theirs(5, 50)));
     const auto me = follower();
     ASSERT_TRUE(std::holds_alternative<Denied>(me->acquire(limit())));
     const auto end = clock.now() + 10s;
@@ -247,16 +233,15 @@ TEST_F(LockTableBackend, AFollowerDoesNotSleepPastTheEndOfTheLeaseWhereverItIsSt
 
 TEST_F(LockTableBackend, AFollowerThatIsStoppedPastItsNextLookDoesNotSleepThroughTheLease) {
   for (int nth = 1; nth <= looks_at_the_clock; ++nth) {
-    const Result<Read> written_500_ms_ago = Read{.record = theirs(5, 50), .now_ms = 501};
-    ON_CALL(*store, read(_)).WillByDefault(Return(written_500_ms_ago));
+    shows(Read{.record = theirs(5, 50), .now_ms = 501});  // written 500 ms ago
     const auto until = awaited_when_stopped(*follower(), nth, 2s);
     EXPECT_LE(until, clock.now() + 10s) << nth;
   }
 }
 
 TEST_F(LockTableBackend, APushedReleaseIsClaimedAtOnceAndARefusalIsASight) {
-  ON_CALL(*store, read(_)).WillByDefault(Return(holds(theirs(5, 50))));
-  ASSERT_TRUE(std::holds_alternative<Denied>(backend->acquire(limit())));
+  shows(holds(theirs(5, 50)));
+  acquire_is<Denied>();
   EXPECT_CALL(*store, await_change(_, _)).WillRepeatedly(Return(Version{{5}, 51}));
   backend->await_change(Vacant{}, limit());
   EXPECT_CALL(*store, read(_)).Times(0);
@@ -265,32 +250,30 @@ TEST_F(LockTableBackend, APushedReleaseIsClaimedAtOnceAndARefusalIsASight) {
         EXPECT_TRUE(expected && expected->released);
         return Swap{false, {.record = theirs(6, 60)}};
       });
-  const auto answer = backend->acquire(limit());
-  ASSERT_TRUE(std::holds_alternative<Denied>(answer));
-  EXPECT_EQ(std::get<Denied>(answer).holder->token, Token{6});
+  EXPECT_EQ(acquire_is<Denied>().holder.value().token, Token{6});
   testing::Mock::VerifyAndClearExpectations(store.get());
 
   EXPECT_CALL(*store, read(_)).WillOnce(Return(holds(theirs(6, 60))));
-  ASSERT_TRUE(std::holds_alternative<Denied>(backend->acquire(limit()))) << "a notice is good for one claim";
+  acquire_is<Denied>();  // a notice is good for one claim
 }
 
 TEST_F(LockTableBackend, APushIsNoGroundOnceTheLimitHasPassedOrDataWereLost) {
-  ON_CALL(*store, read(_)).WillByDefault(Return(holds(theirs(5, 50))));
+  shows(holds(theirs(5, 50)));
   ON_CALL(*store, await_change(_, _)).WillByDefault(Return(Version{{5}, 51}));
   EXPECT_CALL(*store, compare_and_set(_, _, _)).Times(0);
-  ASSERT_TRUE(std::holds_alternative<Denied>(backend->acquire(limit())));
+  acquire_is<Denied>();
   backend->await_change(Vacant{}, limit());
-  EXPECT_TRUE(std::holds_alternative<Unknown>(backend->acquire(limit(0s))));
+  acquire_is<Unknown>(0s);
 
-  ON_CALL(*store, read(_)).WillByDefault(Return(holds(theirs(4, 40))));
+  shows(holds(theirs(4, 40)));
   (void)backend->observe(limit());
   ON_CALL(*store, await_change(_, _)).WillByDefault(Return(Version{{4}, 41}));
   backend->await_change(Vacant{}, limit());
-  EXPECT_TRUE(std::holds_alternative<Unknown>(backend->acquire(limit()))) << "the loss is told first";
+  acquire_is<Unknown>();  // the loss is told first
 }
 
 TEST_F(LockTableBackend, AnObserverSleepsToTheEndOfTheLeaseAndThenOn) {
-  ON_CALL(*store, read(_)).WillByDefault(Return(holds(theirs(5, 50))));
+  shows(holds(theirs(5, 50)));
   (void)backend->observe(limit());
   EXPECT_EQ(awaited(limit(1h)), clock.now() + 10s);
   clock.advance(10s);
@@ -301,16 +284,13 @@ TEST_F(LockTableBackend, AnObserverSleepsToTheEndOfTheLeaseAndThenOn) {
 }
 
 // Rule 28.
-TEST_F(LockTableBackend, AWatcherKnowsAtItsFirstLookThatALeaderDiedWhereTheStoresClockTellsIt) {
-  const auto remaining = [this] { return std::get<Incumbent>(backend->observe(limit())).remaining; };
-  const Result<Read> long_ago = Read{.record = theirs(5, 50), .now_ms = 1'000'001};
-  ON_CALL(*store, read(_)).WillByDefault(Return(long_ago));
+TEST_F(LockTableBackend, AWatcherKnowsAtItsFirstLookThatALeaderDiedWhereTheStoresClockShowsIt) {
+  shows(Read{.record = theirs(5, 50), .now_ms = 1'000'001});  // written long ago
   EXPECT_EQ(remaining(), 0s);
   EXPECT_EQ(awaited(limit(1h)), clock.now() + timing.renew) << "the clock may have been stepped";
   clock.advance(timing.renew);
   EXPECT_EQ(remaining(), 0s);
-  const Result<Read> renewed = Read{.record = theirs(5, 51), .now_ms = 1'000'001};
-  ON_CALL(*store, read(_)).WillByDefault(Return(renewed));
+  shows(Read{.record = theirs(5, 51), .now_ms = 1'000'001});
   EXPECT_EQ(remaining(), 10s) << "it was, for this is new";
   EXPECT_EQ(awaited(limit(1h)), clock.now() + 10s);
   clock.advance(10s);
@@ -321,60 +301,48 @@ TEST_F(LockTableBackend, AWatcherKnowsAtItsFirstLookThatALeaderDiedWhereTheStore
 TEST_F(LockTableBackend, AWatcherCountsWhatIsLeftOfALeaseByTheStoresClockAndTheLeadersTerm) {
   auto short_term = theirs(5, 50);
   short_term.term = 4s;
-  const Result<Read> a_second_ago = Read{.record = short_term, .now_ms = 1'001};
-  ON_CALL(*store, read(_)).WillByDefault(Return(a_second_ago));
-  const auto told = [this] {
-    const auto sight = backend->observe(limit());
-    return std::get<Incumbent>(sight).remaining;
-  };
-  EXPECT_EQ(told(), 3s);
+  shows(Read{.record = short_term, .now_ms = 1'001});  // written a second ago
+  EXPECT_EQ(remaining(), 3s);
   EXPECT_EQ(awaited(limit(1h)), clock.now() + 3s);
   clock.advance(1s);
-  EXPECT_EQ(told(), 2s);
+  EXPECT_EQ(remaining(), 2s);
   const auto other = lock_table(store, "jobs");
   ASSERT_EQ(other->accepts(timing), std::nullopt);
-  const Result<Read> in_the_future = Read{.record = short_term, .now_ms = -1'000'000};
-  ON_CALL(*store, read(_)).WillByDefault(Return(in_the_future));
+  shows(Read{.record = short_term, .now_ms = -1'000'000});  // written in the future
   EXPECT_EQ(std::get<Incumbent>(other->observe(limit())).remaining, 10s) << "that clock tells nothing";
   const auto answer = follower()->acquire(limit());
-  EXPECT_EQ(std::get<Denied>(answer).holder->remaining, 10s) << "and no candidate believes it";
+  EXPECT_EQ(std::get<Denied>(answer).holder.value().remaining, 10s) << "and no candidate believes it";
 }
 
 TEST_F(LockTableBackend, TheLoserOfARaceForAFreeRecordIsNotHeldUpButOnce) {
   auto freed = theirs(5, 50);
   freed.released = true;
-  ON_CALL(*store, read(_)).WillByDefault(Return(holds(freed)));
+  shows(holds(freed));
   freed.beat = 51;
   ON_CALL(*store, compare_and_set(_, _, _)).WillByDefault(Return(Swap{false, {.record = freed}}));
-  ASSERT_TRUE(std::holds_alternative<Denied>(backend->acquire(limit())));
+  acquire_is<Denied>();
   EXPECT_EQ(awaited(limit(1h)), Clock::Time::min()) << "free already: no wait";
   EXPECT_EQ(awaited(limit(1h)), clock.now() + 1h) << "it must not spin";
 }
 
 TEST_F(LockTableBackend, AForkedChildNeverLeadsByItsParentsBackend) {
   lead();  // In the child too the record would be one that it wrote itself.
-  const auto child = ::fork();
-  if (child == 0) {
+  test::in_child([&] {
     const auto answer = backend->acquire(limit());
     const auto* unknown = std::get_if<Unknown>(&answer);
-    ::_exit(unknown && unknown->error.fault == Fault::misconfigured ? 7 : 1);
-  }
-  int status = 0;
-  ASSERT_EQ(::waitpid(child, &status, 0), child);
-  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 7) << status;
+    return unknown && unknown->error.fault == Fault::misconfigured;
+  });
 }
 
 TEST_F(LockTableBackend, LostDataIsReportedOnceAndLogged) {
-  ON_CALL(*store, read(_)).WillByDefault(Return(holds(theirs(9, 90))));
-  ASSERT_TRUE(std::holds_alternative<Denied>(backend->acquire(limit())));
-  ON_CALL(*store, read(_)).WillByDefault(Return(holds(theirs(5, 50))));
-  const auto answer = backend->acquire(limit());
-  ASSERT_TRUE(std::holds_alternative<Unknown>(answer));
-  EXPECT_EQ(std::get<Unknown>(answer).error.fault, Fault::corrupt);
+  shows(holds(theirs(9, 90)));
+  acquire_is<Denied>();
+  shows(holds(theirs(5, 50)));
+  EXPECT_EQ(acquire_is<Unknown>().error.fault, Fault::corrupt);
   ASSERT_EQ(logged.size(), 1u);
   EXPECT_EQ(logged[0].level, Level::error);
   EXPECT_EQ(logged[0].fields.at(0), (std::pair<std::string, std::string>("election", "jobs")));
-  EXPECT_TRUE(std::holds_alternative<Denied>(backend->acquire(limit())));
+  acquire_is<Denied>();
   EXPECT_EQ(logged.size(), 1u);
 }
 
@@ -382,19 +350,13 @@ TEST_F(LockTableBackend, LossThatARenewalMetIsReportedByTheNextAcquire) {
   const auto token = lead();
   ON_CALL(*store, compare_and_set(_, _, _)).WillByDefault(Return(Swap{false, {}}));
   EXPECT_TRUE(std::holds_alternative<Denied>(backend->renew(token, limit())));
-  const auto answer = backend->acquire(limit());
-  ASSERT_TRUE(std::holds_alternative<Unknown>(answer));
-  EXPECT_EQ(std::get<Unknown>(answer).error.fault, Fault::corrupt);
+  EXPECT_EQ(acquire_is<Unknown>().error.fault, Fault::corrupt);
 }
 
 TEST_F(LockTableBackend, AnUnreadableRecordIsNobodys) {
-  ON_CALL(*store, read(_)).WillByDefault([this](const Limit&) {
-    return Read{.record = theirs(7, 70), .unreadable = true};
-  });
+  shows(Read{.record = theirs(7, 70), .unreadable = true});
   EXPECT_TRUE(std::holds_alternative<Unknown>(backend->observe(limit())));
-  const auto answer = backend->acquire(limit());
-  ASSERT_TRUE(std::holds_alternative<Denied>(answer));
-  EXPECT_FALSE(std::get<Denied>(answer).holder);
+  EXPECT_FALSE(acquire_is<Denied>().holder);
   EXPECT_EQ(awaited(limit(1h)), clock.now() + 10s);
 }
 
@@ -407,9 +369,9 @@ TEST_F(LockTableBackend, ACandidateThatMeetsACopyOfItselfTakesAnotherIncarnation
   ASSERT_EQ(logged.size(), 1u);
   EXPECT_EQ(logged[0].level, Level::warning);
   copys.released = true;
-  ON_CALL(*store, read(_)).WillByDefault(Return(holds(copys)));
+  shows(holds(copys));
   grant();
-  ASSERT_TRUE(std::holds_alternative<Granted>(backend->acquire(limit())));
+  acquire_is<Granted>();
   const auto anew = incumbent_of(granted.who, {}, {}), before = incumbent_of(copys.who, {}, {});
   EXPECT_NE(anew.incarnation, before.incarnation);
   EXPECT_EQ(anew.incarnation.size(), 32u);
@@ -445,7 +407,7 @@ TEST_F(LockTableBackend, ATimingThatTheStoreDoesNotAcceptIsRefused) {
   EXPECT_EQ(backend->accepts(timing)->message, "too short for this store");
 }
 
-TEST_F(LockTableBackend, AStoreThatTurnedReadOnlyIsToldOfOnceUntilItSaysSomethingElse) {
+TEST_F(LockTableBackend, AStoreThatTurnedReadOnlyIsReportedOnceUntilItSaysSomethingElse) {
   auto said = holds(theirs(5, 50));
   said->read_only = Error{Fault::forbidden, "a standby"};
   ON_CALL(*store, read(_)).WillByDefault([&](const Limit&) { return said; });
@@ -459,9 +421,9 @@ TEST_F(LockTableBackend, AStoreThatTurnedReadOnlyIsToldOfOnceUntilItSaysSomethin
 
 TEST_F(LockTableBackend, ALogThatThrowsDisturbsNothing) {
   const auto loud = lock_table(store, "jobs", {"me", ""}, [](const LogLine&) { throw 1; });
-  ON_CALL(*store, read(_)).WillByDefault(Return(holds(theirs(9, 90))));
+  shows(holds(theirs(9, 90)));
   (void)loud->acquire(limit());
-  ON_CALL(*store, read(_)).WillByDefault(Return(holds(theirs(5, 50))));
+  shows(holds(theirs(5, 50)));
   EXPECT_TRUE(std::holds_alternative<Unknown>(loud->acquire(limit())));
 }
 

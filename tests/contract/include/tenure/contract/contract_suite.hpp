@@ -46,7 +46,11 @@ class ContractTest : public testing::TestWithParam<Subject> {
   }
   Sight sight_of(Player& p) { return p.observe(patience); }
   Sight sight_of(Player&& p) { return p.observe(patience); }
-  std::optional<Token> first_tenure(Player& p) { return p.campaign(store_->first_election()); }
+  /// Elected as the first one. The token.
+  Token lead(Player& p) {
+    const auto token = p.campaign(store_->first_election());
+    return token ? *token : throw std::runtime_error("nobody was elected");
+  }
   Clock::Time now() const { return boot_clock().now(); }
 
   std::unique_ptr<StoreUnderTest> store_;
@@ -89,6 +93,18 @@ class StoreContract : public ContractTest {
             .who = who_text({holder, holder + ":1"}, std::string(32, '0')),
             .term = timing_.term,
             .asked = now().time_since_epoch()};
+  }
+
+  Record released(std::uint64_t token, std::uint64_t beat) const {
+    auto made = record(token, beat);
+    made.released = true;
+    return made;
+  }
+  /// Somebody led, and has released.
+  void leave_it_free() {
+    auto owner = player("owner");
+    lead(owner);
+    if (const auto error = owner.release()) throw std::runtime_error(error->message);
   }
 
   static bool applied(const Result<Swap>& result) { return result && result->applied; }

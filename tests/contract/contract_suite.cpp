@@ -312,6 +312,7 @@ TEST_P(BackendContract, ARequestToStepDownReachesTheLeaderWithItsNextRenewal) {
   const auto offered = ask("upgrade");
   if (offered && offered->fault == Fault::misconfigured) GTEST_SKIP() << offered->message;
   ASSERT_EQ(offered, std::nullopt);
+  EXPECT_TRUE(b.backend().request_step_down("ops", "late", Player::within(-milliseconds(1))));
   const auto answer = a.renew(*token);
   ASSERT_TRUE(std::holds_alternative<StepDownRequested>(answer));
   EXPECT_EQ(std::get<StepDownRequested>(answer).token, *token);
@@ -582,7 +583,11 @@ TEST_P(StoreContract, ACallAfterItsLimitIsAnErrorAndWritesNothing) {
   const Limit passed{boot_clock(), now(), {}};
   EXPECT_FALSE(a->read(passed));
   EXPECT_FALSE(a->compare_and_set(Expected{{1}, {11}}, record(1, 12), passed));
-  EXPECT_EQ(standing(*open())->beat, 11u);
+  EXPECT_TRUE(a->request_step_down({{1}, "ops", "late"}, passed));
+  const auto found = open()->read(call());
+  ASSERT_TRUE(found && found->record);
+  EXPECT_EQ(found->record->beat, 11u);
+  EXPECT_FALSE(found->step_down);
 }
 
 TEST_P(StoreContract, AWriteDemandsTokenAndBeat) {

@@ -670,7 +670,7 @@ TEST_P(GroupContract, NoTokenFallsWhenANameComesBack) {
   auto beyond = b.renewal();
   beyond.claims = {{"known", Token{far_token.value + 1}}};
   EXPECT_TRUE(b.commit(beyond).claimed.empty()) << "no such lead was retired";
-  const auto known = b.claim({"known"}, {}, Token{1});
+  const auto known = b.claim({"known"}, {}, far_token);
   EXPECT_EQ(known.claimed, Names{"known"}) << "it expects the lead that was retired";
   EXPECT_GT(known.token, far_token);
   const auto unknown = c.claim({"new", "unknown"}, {}, Token{1});

@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the program reads of its command line and of the processes that it runs, and what it shows of that.
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <optional>
 #include <stdexcept>
+#include <vector>
 
 #include <tenure/kit/url.hpp>
 
@@ -14,6 +20,7 @@
 #include "fuzz.hpp"
 #include "notify.hpp"
 #include "secrets.hpp"
+#include "supervisor_protocol.hpp"
 
 namespace tenure::fuzz {
 namespace {
@@ -65,8 +72,69 @@ void notice(const std::string& text) {
   require(progress.told() == tells, "it tells of progress by one line");
 }
 
+struct Ends {
+  explicit Ends(int type) {
+    int both[2] = {-1, -1};
+    require(::socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, both) == 0, "there are sockets");
+    sender = both[0], receiver = both[1];
+    const int on = 1;
+    require(::setsockopt(receiver, SOL_SOCKET, SO_PASSCRED, &on, sizeof on) == 0, "the sender is told");
+  }
+  int sender{}, receiver{};
+};
+
+/// A packet with up to 19 descriptors, of which 16 are taken.
+void packet(const std::string& text) {
+  static const Ends ends(SOCK_DGRAM);
+  constexpr std::size_t most = 16;
+  const std::vector<int> given(text.size() % 20, ends.sender);
+  iovec part{const_cast<char*>(text.data()), text.size()};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int) * 20)> control{};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  if (!given.empty()) {
+    message.msg_control = control.data();
+    message.msg_controllen = CMSG_SPACE(sizeof(int) * given.size());
+    auto* header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof(int) * given.size());
+    std::memcpy(CMSG_DATA(header), given.data(), sizeof(int) * given.size());
+  }
+  require(::sendmsg(ends.sender, &message, 0) == static_cast<ssize_t>(text.size()), "it is sent");
+  const auto got = tool::receive_packet(ends.receiver);
+  require(got && got->text == text.substr(0, 4095), "its text is taken, without what is too much");
+  require(got->sender == ::getuid(), "its sender is known");
+  require(got->descriptors.size() == std::min(given.size(), most), "each descriptor is told, up to the most");
+  for (const int descriptor : got->descriptors) {
+    require((::fcntl(descriptor, F_GETFD) & FD_CLOEXEC) != 0, "it is one, and no command gets it");
+    ::close(descriptor);
+  }
+  require(!tool::receive_packet(ends.receiver), "that was all");
+}
+
+/// What the tool and its supervisor say to each other is of one size, and nothing else is taken for it.
+template <class Message>
+void whole(const std::string& text, std::optional<Message> receive(int, bool&)) {
+  static const Ends ends(SOCK_SEQPACKET);
+  bool gone = false;
+  require(::send(ends.sender, text.data(), text.size(), 0) == static_cast<ssize_t>(text.size()), "it is sent");
+  require(receive(ends.receiver, gone).has_value() == (text.size() == sizeof(Message)), "it is taken if it is whole");
+  require(!gone && !receive(ends.receiver, gone) && !gone, "the other one is still there");
+}
+void message(const std::string& text) {
+  if (text.empty()) return;  // It says that the other one has gone.
+  whole(text, tool::receive_order);
+  whole(text, tool::receive_ended);
+}
+
 }  // namespace
 
-const std::vector<Target> targets{{"tool_duration", duration}, {"tool_url", url}, {"tool_notice", notice}};
+const std::vector<Target> targets{{"tool_duration", duration},
+                                  {"tool_url", url},
+                                  {"tool_notice", notice},
+                                  {"tool_packet", packet},
+                                  {"tool_message", message}};
 
 }  // namespace tenure::fuzz

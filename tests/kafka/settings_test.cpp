@@ -10,6 +10,7 @@
 
 #include <tenure/kafka.hpp>
 #include <tenure/kafka_group.hpp>
+#include <tenure/kafka_transactions.hpp>
 
 #include "closable_log.hpp"
 #include "messages.hpp"
@@ -200,6 +201,28 @@ TEST(KafkaSettings, OpenWarnsOncePerBrokerOfANetworkThatTlsDoesNotProtect) {
   const auto warns = [](const auto& line) { return mentions(line, "TLS does not protect"); };
   ASSERT_EQ(std::count_if(all.begin(), all.end(), warns), 1) << testing::PrintToString(all);
   EXPECT_TRUE(mentions(*std::find_if(all.begin(), all.end(), warns), "broker 192.0.2.1"));
+}
+
+TEST(KafkaSettings, TransactionsWarnOnceIfTheyAloneDoWithoutTls) {
+  for (const bool protects : {true, false}) {
+    tenure::test::Lines lines;
+    auto o = options();
+    o.brokers = "127.0.0.1:1,192.0.2.1:9092";
+    if (protects) o.properties = {{"security.protocol", "ssl"}};
+    o.log = lines.log();
+    const auto election = open(o);
+    const auto warnings = [&] {
+      const auto all = lines.all();
+      return std::count_if(all.begin(), all.end(), [](const auto& line) {
+        return mentions(line, "broker 192.0.2.1") && mentions(line, "TLS does not protect");
+      });
+    };
+    EXPECT_EQ(warnings(), protects ? 0 : 1);
+    const Transactions alike(election, "id");
+    EXPECT_EQ(warnings(), protects ? 0 : 1) << "nothing else than the election has said";
+    const Transactions unchecked(election, "id", {{"enable.ssl.certificate.verification", "false"}});
+    EXPECT_EQ(warnings(), 1);
+  }
 }
 
 TEST(KafkaSettings, NoAnswerOfABrokerTakesMoreThanSixteenMegabytesUnlessTheUserSaysSo) {

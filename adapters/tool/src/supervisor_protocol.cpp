@@ -25,7 +25,7 @@ bool send_whole(int socket, const Message& message) {
 template <class Message>
 std::optional<Message> receive_whole(int socket, Message message, bool& gone) {
   ssize_t got = 0;
-  do got = ::recv(socket, &message, sizeof message, MSG_DONTWAIT);
+  do got = ::recv(socket, &message, sizeof message, MSG_DONTWAIT | MSG_TRUNC);
   while (got < 0 && errno == EINTR);
   if (got == static_cast<ssize_t>(sizeof message)) return message;
   gone = got == 0 || (got < 0 && errno != EAGAIN);

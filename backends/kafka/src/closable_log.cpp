@@ -56,6 +56,12 @@ Redactor ClosableLog::redacted() const {
   return Redactor(std::move(secrets));
 }
 
+void warn_without_tls(const Options& options, ClosableLog& log) {
+  if (const auto remedy = tls_remedy(options); !remedy.empty())
+    for (const auto& host : hosts_of_a_network(options))
+      log.write(Level::warning, unprotected("broker " + host, remedy));
+}
+
 void ClosableLog::close() noexcept {
   closed_ = true;
   for (auto busy = running_.load(); busy > 0; busy = running_.load()) running_.wait(busy);

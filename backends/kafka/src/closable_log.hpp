@@ -45,4 +45,7 @@ class ClosableLog {
   std::atomic<unsigned> running_{0};  ///< Calls of the user's functions.
 };
 
+/// Of each broker of a network that TLS does not protect.
+void warn_without_tls(const Options& options, ClosableLog& log);
+
 }  // namespace tenure::kafka

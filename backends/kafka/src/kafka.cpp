@@ -45,9 +45,7 @@ Presets group_presets(Exclusive exclusive) {
 Prepared prepared(Options given, int partitions) {
   Prepared out{.options = completed(std::move(given)), .log = {}, .observer = {}};
   out.log = std::make_shared<ClosableLog>(out.options);
-  if (const auto remedy = tls_remedy(out.options); !remedy.empty())
-    for (const auto& host : hosts_of_a_network(out.options))
-      out.log->write(Level::warning, unprotected("broker " + host, remedy));
+  warn_without_tls(out.options, *out.log);
   out.observer = std::make_unique<Reader>(out.options, out.options.group, out.log, partitions);
   return out;
 }

@@ -45,6 +45,10 @@ class Transactions::Producer {
     if (id.empty()) throw std::invalid_argument("Transactions: the transactional id is empty");
     check_not_owned(more);  // such as socket.max.fails, without which rule 25 sees no request that was sent again
     properties_ = producer_properties(election_->options(), id, more);
+    auto options = election_->options();
+    if (!tls_remedy(options).empty()) return;  // The election has said so.
+    for (const auto& [name, value] : more) options.properties[name] = value;
+    warn_without_tls(options, *log_);
   }
   ~Producer() {
     if (forked()) static_cast<void>(handle_.release());  // its threads are the parent's

@@ -92,7 +92,7 @@ class TENURE_EXPORT ConditionalStore {
   /// claims without a read. The version may be late or forged. It is never that of a new tenure.
   virtual std::optional<Version> await_change(const std::optional<Version>& seen, const Limit& limit);
 
-  /// Puts the request beside the record, in place of an earlier one. By default it returns an error: not offered.
+  /// Puts the request beside the record, if that has its token, in place of an earlier one. By default an error.
   virtual std::optional<Error> request_step_down(const StepDown& request, const Limit& limit);
 
   /// Says whether the store can keep records of this term. An error says why not.

@@ -18,7 +18,8 @@
 //
 // Outside of "timing", a text that is "${NAME}" as a whole stands for that environment variable. In place of the URL,
 // the user, the password or a property's value, {"file": path} stands for the file's text, without one newline at its
-// end; the file of a password is read again at each login. Durations are whole numbers with ns, us, ms or s.
+// end. The file of "password" is read again at each login, and those of the other places once. So a password that may
+// change stands there, and not in the URL or in properties. Durations are whole numbers with ns, us, ms or s.
 #pragma once
 #include <cstddef>
 #include <filesystem>

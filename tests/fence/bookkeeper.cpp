@@ -47,7 +47,7 @@ class Bookkeeper {
         else
           rest(stop, 1ms);
       } catch (const std::exception& e) {
-        journal_.now("failed", "\"message\":" + json_text(e.what()));
+        if (leads_) journal_.now("failed", "\"message\":" + json_text(e.what()));
         book_.reset();
         rest(stop, 20ms);
       }

@@ -36,6 +36,7 @@ class KafkaBook final : public Book {
     for (const auto& [name, value] : {std::pair<const char*, std::string>{"bootstrap.servers", brokers_},
                                       {"group.id", ledger_ + ".readers"},
                                       {"isolation.level", "read_committed"},
+                                      {"log_level", "0"},
                                       {"enable.partition.eof", "true"}})
       if (rd_kafka_conf_set(conf, name, value.c_str(), why, sizeof why) != RD_KAFKA_CONF_OK)
         throw std::runtime_error(why);

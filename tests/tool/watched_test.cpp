@@ -12,6 +12,7 @@
 #include <filesystem>
 
 #include "client.hpp"
+#include "fake_server.hpp"
 #include "messages.hpp"
 #include "run_tool.hpp"
 
@@ -144,6 +145,15 @@ TEST_F(WatchedRun, ItTellsOfItselfByHttp) {
   EXPECT_EQ(Process(tool({"is-leader", "--http", there})).ended(), 1);
   EXPECT_EQ(Process(tool({"is-leader", "--http", "127.0.0.1:1"})).ended(), 4);
   EXPECT_EQ(Process(tool({"is-leader"})).ended(), 64);
+}
+
+TEST(AskedByHttp, WhoAnswersToOtherNamesSaysSo) {
+  const tenure::test::FakeServer server([](const std::string&) -> tenure::test::FakeServer::Answer {
+    return {"HTTP/1.1 421 Misdirected Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", true};
+  });
+  Process asks(tool({"is-leader", "--http", server.address()}));
+  EXPECT_EQ(asks.ended(), 4);
+  EXPECT_TRUE(mentions(asks.err(), "--http-host")) << asks.err();
 }
 
 TEST_F(WatchedRun, ItIsAskedByTheNamesThatItIsGiven) {

@@ -6,7 +6,6 @@
 #include <fstream>
 #include <iostream>
 #include <memory>
-#include <optional>
 
 #include <tenure/kit/logging.hpp>
 #include <tenure/kit/url.hpp>
@@ -39,13 +38,20 @@ class Report {
   bool healthy_{true};
 };
 
-/// The slowest of some questions; nothing if one had no answer.
-std::optional<Clock::Duration> slowest_answer(Backend& backend, Clock::Duration call) {
+/// Trouble of another kind says itself what is to be done.
+std::string remedy_for(const Error& error, const std::string& for_silence) {
+  const bool silent = error.fault == Fault::timed_out || error.fault == Fault::unreachable;
+  return silent ? for_silence : "mend that, and ask doctor again";
+}
+
+/// The slowest of some questions; an error if one had no answer.
+Result<Clock::Duration> slowest_answer(Backend& backend, Clock::Duration call) {
   auto& clock = boot_clock();
   Clock::Duration slowest{};
   for (int i = 0; i < questions; ++i) {
     const auto asked = clock.now();
-    if (std::holds_alternative<Unknown>(backend.observe({clock, asked + 10 * call, {}}))) return std::nullopt;
+    const auto sight = backend.observe({clock, asked + 10 * call, {}});
+    if (const auto* unknown = std::get_if<Unknown>(&sight)) return unknown->error;
     slowest = std::max(slowest, clock.now() - asked);
   }
   return std::chrono::ceil<std::chrono::milliseconds>(slowest);
@@ -54,8 +60,9 @@ std::optional<Clock::Duration> slowest_answer(Backend& backend, Clock::Duration 
 void judge_answers(Report& report, Backend& backend, const Timing& timing) {
   const auto slowest = slowest_answer(backend, timing.call);
   if (!slowest)
-    report.wrong("the store did not answer each question within " + seconds(10 * timing.call),
-                 "look at its load and the network, or take a longer term");
+    report.wrong("the store did not answer one of " + std::to_string(questions) + " questions within " +
+                     seconds(10 * timing.call) + ": " + printable(slowest.error().message, 1000),
+                 remedy_for(slowest.error(), "look at its load and the network, or take a longer term"));
   else if (*slowest * 2 > timing.call)
     report.wrong("the slowest answer took " + seconds(*slowest) + ", and a call may take " + seconds(timing.call),
                  "take a longer term: --timing steady, or --term");
@@ -72,7 +79,7 @@ void judge_server(Report& report, const Opening& opening) {
         "the server does not tell its settings: " + printable(found.error().message, 1000),
         found.error().fault == Fault::forbidden
             ? "run doctor as a user who may read the server's settings; a candidate works without that right"
-            : "look at its load and the network");
+            : remedy_for(found.error(), "look at its load and the network"));
   for (const auto& check : *found) report.add(check);
 }
 

@@ -56,6 +56,8 @@ bool says_that_it_leads(const std::string& address, Clock::Duration patience) {
   }
   const auto answer = answered.get();
   if (!answer) throw Failed(unseen, who + " does not answer: " + httplib::to_string(answer.error()));
+  if (answer->status == 421)
+    throw Failed(unseen, who + " answers to other names: ask by a number, or name this one there by --http-host");
   if (answer->status != 200 && answer->status != 503)
     throw Failed(unseen, who + " answers " + std::to_string(answer->status) + ", and serves no election");
   return answer->status == 200;

@@ -78,7 +78,7 @@ std::string read_secret(const std::string& name, const std::string& path) {
   auto secret = secret_of(path, max_document_bytes);
   if (!secret)
     throw Failed(misconfigured, name + " names " + printable(path) + ", which " + secret.error().message +
-                                    "; name a regular file with the secret in it");
+                                    "; name a regular file that our user may read, with the secret in it");
   return *std::move(secret);
 }
 

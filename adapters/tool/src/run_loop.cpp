@@ -156,7 +156,7 @@ class RunLoop {
   int after_waiting() {
     forget_old_trouble();
     if (trouble_ && !manager_.leadership().incumbent()) {
-      say("the store did not answer in time: " + trouble_->message, Level::error);
+      say("waited too long for the lead: " + trouble_->message, Level::error);
       return trouble_->fault == Fault::misconfigured ? misconfigured : unreachable;
     }
     say("waited too long for the lead", Level::error);

@@ -509,6 +509,20 @@ bool only_notices_refused(std::string_view sqlstate, std::string_view text) {
          (text.find("notify") != text.npos || text.find("NOTIFY") != text.npos);
 }
 
+/// libpq holds the whole answer by then; this bounds our copy of it. One row tells the snapshot, which names all that
+/// runs.
+std::size_t most_bytes(const Rows& rows) {
+  constexpr std::size_t of_snapshot = 1 << 20, of_row = 8 << 10, of_all = 256 << 20;
+  return std::min(of_snapshot + rows.most * of_row, of_all);
+}
+
+std::size_t bytes_of_all(const pqxx::result& found) {
+  std::size_t out = 0;
+  for (const auto& row : found)
+    for (const auto& field : row) out += static_cast<std::size_t>(field.size());
+  return out;
+}
+
 }  // namespace
 
 pqxx::result Connection::execute(const Statement& statement) {
@@ -517,6 +531,8 @@ pqxx::result Connection::execute(const Statement& statement) {
   if (static_cast<int>(found.columns()) < statement.columns || rows < statement.rows.least ||
       rows > statement.rows.most)
     throw NoAnswer(std::to_string(rows) + " rows of " + std::to_string(found.columns()) + " columns");
+  if (const auto bytes = bytes_of_all(found); bytes > most_bytes(statement.rows))
+    throw NoAnswer(std::to_string(bytes) + " bytes, more than all that we ever wrote");
   return found;
 }
 

@@ -59,7 +59,8 @@ Result<Clock::Duration> duration_of(const std::string& text) {
                    "\"750ms\"");
   const std::int64_t most = Clock::Duration(max_term).count() / unit->second;
   const auto value = number<std::int64_t>(std::string_view(text).substr(0, digits));
-  if (!value || *value > most) return refused("\"" + printable(text, 40) + "\" is more than an hour; write an hour at most");
+  if (!value || *value > most)
+    return refused("\"" + printable(text, 40) + "\" is more than an hour; write an hour at most");
   return Clock::Duration(*value * unit->second);
 }
 

@@ -32,6 +32,8 @@ where r.election {>} $1::pg_catalog.bytea and pg_catalog.octet_length(r.election
 order by r.election
 limit $2::bigint)";
 
+/// Of claims at the same moment one is the first. Another one may meet it in either index: at its election, or at its
+/// token.
 constexpr std::string_view first_claim_statement = R"(
 {settings},
 r as (
@@ -41,7 +43,7 @@ r as (
     pg_catalog.clock_timestamp()
   from s
   where {settings_hold}
-  on conflict (election) do nothing
+  on conflict do nothing
   returning new.*)
 select {row}, {notify} from r)";
 

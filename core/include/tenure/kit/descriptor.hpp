@@ -27,8 +27,9 @@ class Descriptor {
     return *this;
   }
 
-  int get() const noexcept { return fd_; }
+  int get() const noexcept { return fd_; }  ///< Below zero: none.
   explicit operator bool() const noexcept { return fd_ >= 0; }
+  /// Closes it now.
   void reset() noexcept {
     if (fd_ >= 0) ::close(std::exchange(fd_, -1));
   }

@@ -542,7 +542,7 @@ TEST_P(StoreContract, ARecordIsReadAsItWasWritten) {
 TEST_P(StoreContract, TheStoreSaysWhenARecordWasWritten) {
   const auto a = open(), b = open();
   std::optional<Expected> stands;
-  for (const std::uint64_t beat : {11, 12}) {
+  for (const std::uint64_t beat : {11u, 12u}) {
     const auto asked = now();
     ASSERT_TRUE(applied(a->compare_and_set(stands, record(1, beat), call())));
     stands = Expected{{1}, {beat}};

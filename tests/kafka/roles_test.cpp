@@ -346,6 +346,14 @@ TEST_F(RolesThatLead, R6WhatLapsedIsNotRevivedByALateAnswer) {
   EXPECT_FALSE(s.allotted(role(0))) << "others may have claimed meanwhile";
 }
 
+TEST_F(RolesThatLead, R6WhatLapsedIsNotRevivedByAnAnswerThatNoticesTheTimeFirst) {
+  s.pass(lease - margin - 1ms);
+  s.commit();
+  s.now += 1ms;
+  s.accept();
+  EXPECT_FALSE(s.allotted(role(0)));
+}
+
 TEST_F(RolesThatLead, R7AfterAnErrorNothingIsSentForAPause) {
   s.commit();
   s.answer_commit(Outcome::failed);

@@ -719,11 +719,7 @@ void GroupCandidacy::lose_session(Time now, Reason reason, const std::string& de
   emit(group_effect::Withdraw{});
   for (auto& [election, entry] : all_entries()) {
     if (!entry.tenure) cool_off(now, entry);
-    if (!entry.tenure || entry.tenure->ending.over()) continue;
-    if (reason == Reason::lapsed && entry.tenure->ending.draining())
-      entry.tenure->ending.lapse();  // Its times stand, and so does the moment to look at them.
-    else
-      end_at_once(now, election, entry, reason, detail, done_by);
+    if (entry.tenure && !entry.tenure->ending.over()) end_at_once(now, election, entry, reason, detail, done_by);
   }
   lapsed_ = std::exchange(own_, std::nullopt);
   if (reason == Reason::superseded) lapsed_.reset();  // The store knows.

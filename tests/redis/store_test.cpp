@@ -361,13 +361,14 @@ TEST_F(RedisStore, NewTenuresAndReleasesArePushed) {
   EXPECT_FALSE(woken(*b, {{2}, 14}, 50ms)) << "nor is another election's";
 }
 
-/// A follower also looks when its bound on the lease asks for it. A look just before the push costs one script more, so
-/// that the cheapest of several hand-overs is judged.
+/// A follower also looks when its bound on the lease asks for it. A look just before the push costs one script more,
+/// and on a busy machine each hand-over may meet one. So it is tried until one does not.
 TEST_F(RedisStore, APushedHandOverCostsTheFollowerOneScript) {
   const auto options = from_url(url(*server));
   const auto scripts = [&] { return server->calls("evalsha") + server->calls("eval"); };
   auto fewest = std::numeric_limits<long>::max();
-  for (const std::string election : {"a", "b", "c", "d", "e", "f"}) {
+  for (int i = 0; i < 50 && fewest > 1 + 1; ++i) {
+    const auto election = std::to_string(i);
     const auto leader = open(options, election, {"leader", ""}), follower = open(options, election, {"follower", ""});
     for (const auto& one : {leader, follower}) ASSERT_EQ(one->accepts(presets().steady), std::nullopt);
     ASSERT_TRUE(swap(*store(options, election), std::nullopt, released(record(1, 11))));

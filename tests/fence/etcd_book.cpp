@@ -9,8 +9,8 @@
 
 #include <tenure/kit/c_handle.hpp>
 
-#include "base64.hpp"
 #include "book.hpp"
+#include "web/base64.hpp"
 
 namespace tenure::test {
 namespace {
@@ -26,20 +26,19 @@ class EtcdBook final : public Book {
     rest(Moment::about_to_commit);
     const auto leads = fence::etcd_leads(desk_.name(), token);
     const auto stands = [&](const char* how, const std::string& text) {
-      return Json{
-          {"key", etcd::base64(leads.key)}, {"target", "VALUE"}, {"result", how}, {"value", etcd::base64(text)}};
+      return Json{{"key", web::base64(leads.key)}, {"target", "VALUE"}, {"result", how}, {"value", web::base64(text)}};
     };
     Json compare = Json::array();
     if (desk_.fenced_by("strict")) compare = {stands("GREATER", leads.above), stands("LESS", leads.below)};
-    const Json put{{"request_put", {{"key", etcd::base64(ledger_ + std::to_string(token.value))}}}};
+    const Json put{{"request_put", {{"key", web::base64(ledger_ + std::to_string(token.value))}}}};
     return ask("txn", {{"compare", compare}, {"success", Json::array({put})}}).value("succeeded", false);
   }
 
   Counts read() override {
-    const auto all = ask("range", {{"key", etcd::base64(ledger_)}, {"range_end", etcd::base64(ledger_ + ":")}});
+    const auto all = ask("range", {{"key", web::base64(ledger_)}, {"range_end", web::base64(ledger_ + ":")}});
     Counts out;
     for (const auto& one : all.value("kvs", Json::array())) {
-      const auto key = etcd::from_base64(one.at("key").get<std::string>()).value();
+      const auto key = web::from_base64(one.at("key").get<std::string>()).value();
       out[std::stoull(key.substr(ledger_.size()))] = std::stol(one.at("version").get<std::string>());
     }
     return out;

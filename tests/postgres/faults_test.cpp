@@ -63,7 +63,7 @@ TEST_F(PostgresFaults, AServerThatShutsDownIsUnreachable) {
   const auto early = store(options);
   value(early->read(within(10s)));
   // A smart shutdown waits for those who are there, and lets nobody in.
-  sql(server.by_socket(), "copy (select 1) to program 'kill -TERM $(head -n 1 postmaster.pid)'");
+  sql(server.by_socket(), "copy (select 1) to program 'cat >/dev/null; kill -TERM $(head -n 1 postmaster.pid)'");
   Error error;
   ASSERT_TRUE(eventually([&] {
     const auto result = store(options)->read(within(10s));

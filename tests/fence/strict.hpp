@@ -195,7 +195,7 @@ TEST_P(StrictFence, ATransactionThatBeganBeforeTheClaimDoesNotCommitAfterIt) {
   EXPECT_THAT(fenced_->written(), IsEmpty());
 }
 
-TEST_P(StrictFence, AClaimAfterAReleaseCountsAsAnyOther) {
+TEST_P(StrictFence, AfterAReleaseAndAnothersClaimNothingOfTheFormerLeaderCommits) {
   const auto finish = fenced_->begin(leader_, "late");
   fenced_->release();
   const auto successor = fenced_->claim();

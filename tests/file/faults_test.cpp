@@ -13,6 +13,7 @@
 #include <tenure/lock_table.hpp>
 
 #include "no_descriptors.hpp"
+#include "refusal.hpp"
 #include "store.hpp"
 #include "support.hpp"
 
@@ -542,12 +543,8 @@ TEST_F(FileFaults, AFileSystemThatIsNotKnownToBeLocalIsRefused) {
       [&] {
         own_mounts();
         if (::mount("tenure-test", base.path().c_str(), "hugetlbfs", 0, "mode=0700") != 0) ::_exit(cannot);
-        try {
-          const Store refused{base, "jobs"};
-          ADD_FAILURE() << "accepted";
-        } catch (const std::invalid_argument& e) {
-          EXPECT_THAT(e.what(), HasSubstr("not known to be local"));
-        }
+        EXPECT_THAT(tenure::test::refusal_of([&] { const Store refused(base, "jobs"); }),
+                    HasSubstr("not known to be local"));
       },
       "no such file system here");
 }

@@ -16,6 +16,7 @@
 #include <tenure/memory.hpp>
 
 #include "messages.hpp"
+#include "refusal.hpp"
 #include "scratch.hpp"
 
 namespace tenure::test {

@@ -239,7 +239,7 @@ TEST_F(KafkaTransactions, WhoLeadsNoMoreInItsGroupCommitsNothing) {
   EXPECT_EQ(committed(), "") << TENURE_PROMISE;
 }
 
-TEST_F(KafkaTransactions, AClaimAfterAReleaseCountsAsAnyOther) {
+TEST_F(KafkaTransactions, AfterAReleaseAndAnothersClaimNothingOfTheFormerLeaderCommits) {
   Leader leader(*this);
   produce(leader.transactions.begin(limit), "late");
   ASSERT_EQ(leader.released(), std::nullopt);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The user's functions, for what outlives their user.
+// The user's functions, for what outlives their user; and the warning of brokers without TLS.
 #pragma once
 #include <atomic>
 #include <mutex>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a machine hears of its handle and its caller, and what it asks of them, in whichever protocol.
+// What a machine hears of its handle and its caller, and what it asks of them, in whichever protocol; and how it
+// collects what it asks.
 #pragma once
 #include <algorithm>
 #include <cstdint>

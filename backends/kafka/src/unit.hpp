@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How the roles of a group lie on the partitions of its topic. A unit is what one member owns: three partitions that
-// stand side by side, so that the range assignor spreads units evenly.
+// stand side by side, so that the range assignor spreads units evenly. And how many units a group has, as its records
+// say.
 #pragma once
 #include <cstdint>
 #include <string_view>

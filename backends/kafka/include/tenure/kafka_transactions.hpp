@@ -34,8 +34,9 @@ class TENURE_KAFKA_EXPORT Transactions {
   };
 
   /// `id`: the transactional.id. REQUIRES: no other living process has it. `properties`: further ones of librdkafka.
-  /// Connects to nothing yet. Throws std::invalid_argument if the backend is not of open() or open_url(), `id` is
-  /// empty, or the election decides a property.
+  /// Connects to nothing yet. Warns in the election's log if these properties alone do without TLS. Throws
+  /// std::invalid_argument if the backend is not of open() or open_url(), `id` is empty, or the election decides a
+  /// property.
   Transactions(std::shared_ptr<Backend> election, const std::string& id,
                const std::map<std::string, std::string>& properties = {});
   ~Transactions();  ///< Commits nothing.

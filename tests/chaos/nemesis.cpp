@@ -123,7 +123,7 @@ bool Nemesis::run(std::ostream& log) {
   log << "chaos: " << plan_.candidates << " candidates, " << plan_.duration.count() / 1'000'000'000
       << " s; again: " << again(plan_.seed) << '\n';
   end_ = now() + plan_.duration;
-  latest_end_ = end_ + 2 * plan_.duration;
+  latest_end_ = end_ + std::max<Clock::Duration>(2 * plan_.duration, std::chrono::seconds(50));
   auto next = now() + plan_.term;
   while (goes_on()) {
     tend(now());

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fences: strict: Transactions::commit(); none: its producer commits by itself. Its reader has read_committed.
+// Fences: strict: Transactions::commit(); none: its producer commits by itself. Its reader has read_committed, and each
+// token a partition of its own: a transaction that is open hides what comes behind it in its partition.
 #include <librdkafka/rdkafka.h>
 
+#include <algorithm>
+#include <array>
 #include <stdexcept>
 
 #include <tenure/kafka_transactions.hpp>
@@ -28,7 +31,7 @@ class KafkaBook final : public Book {
         transactions_(desk.backend, desk.name() + "." + desk.args.text("--name"),
                       {{"transaction.timeout.ms", desk.args.number("--stops") > 0 ? "60000" : "10000"}}) {
     try {
-      kafka::test::create_topic(brokers_, ledger_, 1);
+      kafka::test::create_topic(brokers_, ledger_, partitions);
     } catch (const std::runtime_error&) {  // it is there
     }
     char why[512] = "";
@@ -42,8 +45,9 @@ class KafkaBook final : public Book {
         throw std::runtime_error(why);
     reader_.reset(rd_kafka_new(RD_KAFKA_CONSUMER, conf, why, sizeof why));
     if (!reader_) throw std::runtime_error(why);
-    const auto all = owned<rd_kafka_topic_partition_list_destroy>(rd_kafka_topic_partition_list_new(1));
-    rd_kafka_topic_partition_list_add(all.get(), ledger_.c_str(), 0)->offset = 0;
+    const auto all = owned<rd_kafka_topic_partition_list_destroy>(rd_kafka_topic_partition_list_new(partitions));
+    for (int partition = 0; partition < partitions; ++partition)
+      rd_kafka_topic_partition_list_add(all.get(), ledger_.c_str(), partition)->offset = 0;
     check(rd_kafka_assign(reader_.get(), all.get()));
   }
 
@@ -52,7 +56,8 @@ class KafkaBook final : public Book {
     auto text = std::to_string(token.value);
     {
       const auto topic = owned<rd_kafka_topic_destroy>(rd_kafka_topic_new(producer, ledger_.c_str(), nullptr));
-      rd_kafka_produce(topic.get(), 0, RD_KAFKA_MSG_F_COPY, text.data(), text.size(), nullptr, 0, nullptr);
+      rd_kafka_produce(topic.get(), static_cast<int>(token.value % partitions), RD_KAFKA_MSG_F_COPY, text.data(),
+                       text.size(), nullptr, 0, nullptr);
     }
     check(rd_kafka_flush(producer, 5000));
     rest(Moment::about_to_commit);
@@ -69,20 +74,27 @@ class KafkaBook final : public Book {
 
   /// Reads on to the last stable offset of now.
   Counts read() override {
-    std::int64_t low = 0, end = 0;
-    check(rd_kafka_query_watermark_offsets(reader_.get(), ledger_.c_str(), 0, &low, &end, 5000));
-    while (at_ < end) {
+    std::int64_t low = 0;
+    Offsets end{};
+    for (int partition = 0; partition < partitions; ++partition)
+      check(rd_kafka_query_watermark_offsets(reader_.get(), ledger_.c_str(), partition, &low,
+                                             &end[static_cast<std::size_t>(partition)], 5000));
+    while (!std::equal(at_.begin(), at_.end(), end.begin(), std::greater_equal<>())) {
       const auto message = owned<rd_kafka_message_destroy>(rd_kafka_consumer_poll(reader_.get(), 5000));
       if (!message) throw std::runtime_error("the ledger cannot be read");
-      if (message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) at_ = message->offset;
+      auto& at = at_.at(static_cast<std::size_t>(message->partition));
+      if (message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) at = message->offset;
       if (message->err != RD_KAFKA_RESP_ERR_NO_ERROR) continue;
       ++counts_[std::stoull(std::string(static_cast<const char*>(message->payload), message->len))];
-      at_ = message->offset + 1;
+      at = message->offset + 1;
     }
     return counts_;
   }
 
  private:
+  static constexpr int partitions = 32;
+  using Offsets = std::array<std::int64_t, partitions>;
+
   /// Of kafka://BROKERS/TOPIC?...
   static std::string brokers_of(const std::string& url) { return url.substr(8, url.find('/', 8) - 8); }
 
@@ -90,7 +102,7 @@ class KafkaBook final : public Book {
   const std::string brokers_ = brokers_of(desk_.args.text("--store")), ledger_ = desk_.name() + ".ledger";
   Transactions transactions_;
   CHandle<rd_kafka_t, rd_kafka_destroy> reader_;
-  std::int64_t at_{};
+  Offsets at_{};
   Counts counts_;
 };
 

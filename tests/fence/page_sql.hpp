@@ -29,6 +29,11 @@ inline std::optional<std::string> by_client(const std::string& client, const std
   return out;
 }
 
+/// Why this client cannot be had.
+inline std::string needs(const std::string& client) {
+  return client == "jdbc" ? "needs libpostgresql-jdbc-java and a JDK" : "needs python3-psycopg2";
+}
+
 /// For the name of a test.
 inline std::string client_of(const testing::TestParamInfo<const char*>& info) { return info.param; }
 

@@ -312,7 +312,7 @@ TEST_P(PostgresFenceOfThePage, ServesOtherClientsToo) {
                      "single 42=" + std::to_string(token.value) + " public.tenure_elections=" + table_);
   };
   const auto first = as_leader(former);
-  if (!first) GTEST_SKIP() << "needs python3-psycopg2, or libpostgresql-jdbc-java and a JDK";
+  if (!first) GTEST_SKIP() << needs(GetParam());
   EXPECT_EQ(*first, "committed\n");
   ASSERT_TRUE(claim());
   EXPECT_EQ(as_leader(former), "refused\n");

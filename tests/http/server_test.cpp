@@ -216,8 +216,30 @@ TEST_F(HttpServer, WhatIsNoHttpIsNotAnswered) {
         "GET /healthz HTTP/1.1\r\n" + host + "A: b\nC: d\r\n" + close + "\r\n",
         "GET /healthz HTTP/1.1\r\n" + host + "A: \x01\r\n" + close + "\r\n",
         "GET  /healthz HTTP/1.1\r\n" + host + close + "\r\n", "GET /healthz HTTP/1.1 x\r\n" + host + close + "\r\n",
-        "GET /healthz HTTP/7.7\r\n" + host + close + "\r\n", "G(T /healthz HTTP/1.1\r\n" + host + close + "\r\n"})
+        "GET /healthz HTTP/7.7\r\n" + host + close + "\r\n", "G(T /healthz HTTP/1.1\r\n" + host + close + "\r\n",
+        "GET /healthz HTTP/1.1\r\n" + host + "Authorization: a\r\nAuthorization: b\r\n\r\n",
+        "GET /healthz HTTP/1.1\r\n" + host + "A: " + std::string(20'000, 'b') + "\r\n\r\n",
+        std::string("GET /healthz HTTP/1.0\n\n")})
     EXPECT_EQ(status(wrong), 400) << wrong;
+}
+
+/// Events have no end, so by HTTP/1.1 they come in chunks, and HTTP/1.0 knows none.
+TEST_F(HttpServer, EventsComeInChunksOnlyByHttp11) {
+  Process a(hub);
+  const auto begin_of = [&](const std::string& request) {
+    Client client(a.server->address());
+    client.send(request + "\r\nHost: localhost\r\n\r\n");
+    EXPECT_TRUE(client.await("\n\n")) << request;
+    return fetched(client.got());
+  };
+  const auto by11 = begin_of("GET /events HTTP/1.1"), by10 = begin_of("GET /events HTTP/1.0");
+  EXPECT_THAT(by11.head, HasSubstr("\r\nTransfer-Encoding: chunked"));
+  const auto size = std::stoul(by11.body, nullptr, 16);
+  const auto chunk = by11.body.substr(by11.body.find("\r\n") + 2);
+  EXPECT_EQ(chunk.substr(0, size).substr(size - 2), "\n\n") << by11.body;
+  for (const auto* framing : {"Transfer-Encoding", "Content-Length"})
+    EXPECT_THAT(by10.head, testing::Not(HasSubstr(framing)));
+  EXPECT_EQ(by10.body.substr(0, 5), chunk.substr(0, 5)) << "it begins at once";
 }
 
 /// As we decode it, and as another server may hand it on.

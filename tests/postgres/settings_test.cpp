@@ -24,6 +24,7 @@ namespace {
 
 using tenure::test::canary;
 using tenure::test::refusal_of;
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -265,7 +266,8 @@ TEST(Settings, AUrlIsHandedOnAndItsPropertiesAreChecked) {
   };
   auto wrong = opening;
   wrong.properties = {{"tabel", canary}};
-  EXPECT_THAT(refused(wrong), HasSubstr("\"tabel\", did you mean \"table\"?"));
+  EXPECT_THAT(refused(wrong), AllOf(HasSubstr("\"tabel\", did you mean \"table\"?"),
+                                    HasSubstr("put a parameter of libpq into the URL")));
   wrong.properties = {{"table", "a b"}};
   EXPECT_THAT(refused(wrong), HasSubstr("table \"a b\""));
   wrong = opening;

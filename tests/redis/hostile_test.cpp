@@ -302,7 +302,7 @@ TEST(RedisHostile, FollowersWhoseSubscriptionsBrokeComeBackAtDifferentMoments) {
   tenure::test::expect_followers_come_back_at_different_moments([] { return open_at("127.0.0.1:1"); });
 }
 
-TEST(RedisHostile, WhereNoDescriptorIsAllowedTheSentinelsThreadSleeps) {
+TEST(RedisHostile, WhereNoDescriptorIsAllowedTheSentinelsThreadsSleep) {
 #ifdef __SANITIZE_THREAD__
   GTEST_SKIP() << "ThreadSanitizer mistakes the threads of such a child for the parent's";
 #endif
@@ -521,7 +521,7 @@ TEST(RedisHostile, NoCommandIsHeldBackForAnAnswer) {
 
 // ---- fork ----
 
-/// The thread that asks the Sentinels is the parent's, and may have held a lock at the fork.
+/// The threads that ask the Sentinels are the parent's, and may have held a lock at the fork.
 TEST(RedisHostile, AForkedChildWaitsForNoSentinel) {
   const auto parents = store(from_url("redis+sentinel://127.0.0.1:1/main"), "jobs");
 #ifdef __SANITIZE_THREAD__

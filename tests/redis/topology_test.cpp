@@ -137,6 +137,21 @@ TEST_F(RedisTopology, AClaimIsMadeWhereMostSentinelsSayJustThen) {
   EXPECT_EQ(read(*backend).record->token, Token{2}) << "and nothing is asked of the old one any more";
 }
 
+/// What the user's function holds is not kept by a thread that nobody waited for.
+TEST_F(RedisTopology, NothingIsLeftOfAStoreWithSentinels) {
+  Server a;
+  FakeSentinel one(a.port()), two(a.port()), three(a.port());
+  const auto held = std::make_shared<int>();
+  {
+    auto options =
+        from_url("redis+sentinel://" + one.address() + "," + two.address() + "," + three.address() + "/main");
+    options.sentinel_credentials = [held] { return Credentials{}; };
+    const auto backend = store(options, "jobs");
+    ASSERT_TRUE(swap(*backend, std::nullopt, record(1, 11)));
+  }
+  EXPECT_EQ(held.use_count(), 1);
+}
+
 /// A master without its replicas may have been replaced. A renewal needs no Sentinel's word otherwise.
 TEST_F(RedisTopology, AWriteThatNoReplicaAcknowledgedMakesTheNextCallAskTheSentinels) {
   Server a, b;

@@ -78,7 +78,7 @@ class Launched {
   }
   void call(const std::string& words) const {
     if (!runs()) return;
-    const auto command = launcher_ + ' ' + words + ' ' + directory_.string();
+    const auto command = "timeout 180 " + launcher_ + ' ' + words + ' ' + directory_.string();
     EXPECT_EQ(std::system(command.c_str()), 0) << command;
   }
 

@@ -252,6 +252,11 @@ TEST_F(RunTool, AStoreThatIsAwayAtTheStartHasAnExitCode) {
 
 TEST_F(RunTool, AWrongLineHasAnExitCode) {
   EXPECT_EQ(Process(words({"--grace", "soon"}, {"true"})).ended(), 64);
+  for (const auto* option : {"--http", "--stall-after"}) {
+    Process empty(words({option, ""}, {"true"}));
+    EXPECT_EQ(empty.ended(), 64) << option;
+    EXPECT_NE(empty.err().find(std::string(option) + ": is empty"), std::string::npos) << empty.err();
+  }
   EXPECT_EQ(Process(words({"--on-lost", "cry"}, {"true"})).ended(), 64);
   EXPECT_EQ(Process(words({}, {})).ended(), 64);
   EXPECT_EQ(Process(tool({"run", "-e", "e", "--store", "file://relative", "--", "true"})).ended(), 78);

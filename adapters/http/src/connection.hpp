@@ -47,10 +47,11 @@ class Connection {
   /// Ends what is under way. REQUIRES: it lives.
   void cut() { ::shutdown(fd_.get(), SHUT_RDWR); }
 
-  /// Up to the first end_of_head. Nothing: it did not come in time, or is too long.
+  /// Up to the first end_of_head. Another text is no head: it is too long, or its lines have no CR. Nothing: none came
+  /// in time.
   std::optional<std::string> read_head() {
     std::string text;
-    while (text.size() < max_request_bytes && ready(fd_.get(), POLLIN, read_by_)) {
+    while (ready(fd_.get(), POLLIN, read_by_)) {
       const auto n = ::recv(fd_.get(), buffer_.data(), buffer_.size(), 0);
       if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
       if (n <= 0) break;
@@ -58,6 +59,10 @@ class Connection {
       if (const auto end = text.find(end_of_head); end != text.npos) {
         answering_ = true;
         return text.substr(0, end + end_of_head.size());
+      }
+      if (text.size() >= max_request_bytes || text.find("\n\n") != text.npos) {
+        answering_ = true;
+        return text;
       }
     }
     return std::nullopt;

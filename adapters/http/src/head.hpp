@@ -37,8 +37,9 @@ inline std::string_view without_blanks_around(std::string_view text) {
 }
 
 /// Nothing unless its line and headers are as RFC 9112 wants them: a proxy before us may have understood what is not in
-/// another way. REQUIRES: `text` ends with the first end_of_head in it.
+/// another way. REQUIRES: if end_of_head is in the text, the first one is its end.
 inline std::optional<Head> head_of(std::string_view text) {
+  if (!text.ends_with(end_of_head)) return std::nullopt;
   const auto line = next_line(text);
   const auto first = line.find(' '), last = line.rfind(' ');
   if (first == line.npos || first == last) return std::nullopt;
@@ -46,17 +47,18 @@ inline std::optional<Head> head_of(std::string_view text) {
   const auto visible = [](char c) { return c > ' ' && c < '\x7f'; };
   if (!is_token(out.method) || out.target.empty() || !std::all_of(out.target.begin(), out.target.end(), visible))
     return std::nullopt;
-  int hosts = 0;
+  int hosts = 0, logins = 0;
   for (auto header = next_line(text); !header.empty(); header = next_line(text)) {
     const auto name = header.substr(0, header.find(':')), value = header.substr(name.size());
     const auto controls = [](char c) { return (static_cast<unsigned char>(c) < ' ' && c != '\t') || c == '\x7f'; };
     if (value.empty() || !is_token(name) || std::any_of(value.begin(), value.end(), controls)) return std::nullopt;
     const auto says = without_blanks_around(value.substr(1));
     if (lower(name) == "host") out.host = says, ++hosts;
-    if (lower(name) == "authorization") out.authorization = says;
+    if (lower(name) == "authorization") out.authorization = says, ++logins;
   }
   const bool named = hosts == 1 || (hosts == 0 && out.protocol == "HTTP/1.0");
-  return named && (out.protocol == "HTTP/1.1" || out.protocol == "HTTP/1.0") ? std::optional(out) : std::nullopt;
+  return named && logins <= 1 && (out.protocol == "HTTP/1.1" || out.protocol == "HTTP/1.0") ? std::optional(out)
+                                                                                            : std::nullopt;
 }
 
 }  // namespace tenure::http

@@ -26,8 +26,7 @@ class Protocol {
     const auto text = connection.read_head();
     if (!text) return;
     const auto head = head_of(*text);
-    const auto out =
-        head ? answer_to(*head) : refusal(400, "the request is no HTTP/1.1: see RFC 9112, and name one Host");
+    const auto out = head ? answered(*head) : refusal(400, no_http);
     const bool chunked = out.events && head->protocol == "HTTP/1.1";
     const bool with_body = !head || head->method != "HEAD";
     if (!connection.write(begin_of(out, chunked) + (with_body ? out.body : "")) || !out.events) return;
@@ -38,6 +37,13 @@ class Protocol {
   }
 
  private:
+  static constexpr const char* no_http =
+      "the request is no HTTP/1.1: its head has at most 16 KiB, lines that end with CRLF, and one Host. See RFC 9112";
+
+  Response answered(const Head& head) const try { return answer_to(head); } catch (const std::exception&) {
+    return refusal(500, "the answer could not be made; ask again");
+  }
+
   Response answer_to(const Head& head) const {
     if (!allows_(head.host))
       return refusal(421,

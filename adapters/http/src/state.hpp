@@ -40,7 +40,7 @@ class TENURE_HTTP_NO_EXPORT Site::State {
 
  protected:
   const SiteOptions options_;
-  std::mutex mutex_;  ///< Held while what it tells of is asked: for moments, since nothing of that blocks.
+  std::mutex mutex_;  ///< Held while an answer is made. Nothing of that blocks, but a large group takes its time.
   bool gone_{};       ///< What it tells of may be.
 
  private:

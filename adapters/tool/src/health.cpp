@@ -48,8 +48,12 @@ bool says_that_it_leads(const std::string& address, Clock::Duration patience) {
   client->set_read_timeout(2 * patience);
   std::packaged_task<httplib::Result()> ask([client] { return client->Get("/leader"); });
   auto answered = ask.get_future();
-  leave_behind(start_thread("tenure-ask", std::move(ask)));
   const auto who = printable(address);
+  try {
+    leave_behind(start_thread("tenure-ask", std::move(ask)));
+  } catch (const std::system_error&) {
+    throw Failed(unseen, who + " was not asked: no thread is left for it; raise the limit of processes");
+  }
   if (answered.wait_for(patience) == std::future_status::timeout) {
     std::cerr << "tenure: " << who << " does not answer within " << seconds(patience) << std::endl;
     ::_exit(unseen);  // A name's lookup cannot be ended, and httplib limits each read alone.

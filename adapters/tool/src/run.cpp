@@ -105,6 +105,8 @@ void add_run(CLI::App& tool, Run& run) {
   const auto choice = [&text](const char* name, std::string& value, const char* type, const char* help) {
     text(name, value, type, help)->check(CLI::IsMember(CLI::detail::split(type, '|')).description(""));
   };
+  // Others are options of these: with an empty one they would do nothing.
+  const auto not_empty = CLI::Validator([](const std::string& given) { return given.empty() ? "is empty" : ""; }, "");
   text("--id", wanted->place.id, "TEXT", "Our name as a candidate (default: host, process and time)");
   text("--address", wanted->place.address, "TEXT", "Where followers reach us, in a form of your choice");
   text("--wait", wanted->wait, "DUR", "How long to wait for the lead, at first and after each loss");
@@ -116,6 +118,7 @@ void add_run(CLI::App& tool, Run& run) {
   auto* const stall_after = text(
       "--stall-after", wanted->stall_after, "DUR",
       "End the command if it tells of no progress for so long: by WATCHDOG=1 as in sd_notify(3), or by --progress-fd");
+  stall_after->check(not_empty);
   text("--stall-pause", wanted->stall_pause, "DUR", "How long we do not campaign after that, 1m if missing; at most 1h")
       ->needs(stall_after);
   command
@@ -126,6 +129,7 @@ void add_run(CLI::App& tool, Run& run) {
       ->needs(stall_after);
   auto* const http = text("--http", wanted->http, "HOST:PORT",
                           "Tell of ourselves there: /leader, /healthz, /metrics and more; no TLS");
+  http->check(not_empty);
   command
       .add_option("--http-host", wanted->http_hosts,
                   "A name by which others ask there; localhost, our own name and numbers will do without")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The list of our descriptors, which a fork finds whole and its child closes.
+// The list of our descriptors, which a fork finds whole and its child closes; and what a failed system call means.
 #include "descriptor.hpp"
 
 #include <pthread.h>

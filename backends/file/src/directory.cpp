@@ -137,10 +137,8 @@ std::optional<std::string> unfit_file_system(std::uint64_t type) {
   std::snprintf(hex, sizeof hex, "0x%llx", static_cast<unsigned long long>(type));
   return std::string("is on a file system of type ") + hex +
          ", not known to be local. On NFS, SMB, FUSE and the like the kernel cannot tell that a process of another "
-         "host "
-         "died. Use a directory on a local disk (ext4, xfs, btrfs) or on a tmpfs such as /run. For processes of "
-         "several "
-         "hosts use a store with a server";
+         "host died. Use a directory on a local disk (ext4, xfs, btrfs) or on a tmpfs such as /run. For processes of "
+         "several hosts use a store with a server";
 }
 
 ElectionDirectory::ElectionDirectory(const std::filesystem::path& directory, std::string_view election, Purpose purpose)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The public functions: they check the options and put the parts together.
+// The public functions: they check the options, put the parts together, and list elections.
 #include <tenure/file.hpp>
 
 #include <dirent.h>

@@ -137,16 +137,15 @@ std::string beside(const std::string& place, const std::string& quoted_table) {
 }
 
 /// Nothing where there are no tables of groups.
-void add_fence_of_groups(const pqxx::row& found, Checks& out) {
+void add_fence_of_groups(const pqxx::row& found, const std::string& leads, Checks& out) {
   if (found[15].is_null()) return;
   if (found[15].as<bool>()) {
     out.push_back(Check::fine("transactions of your own can hold a group's lead: the strict fence is there"));
   } else {
     out.push_back(Check::doubtful(
         "a release in a group waits for the transactions that hold the lead, and all elections' renewal with it",
-        "as the table's owner: drop the unique index or constraint that has the column \"changed\", and add the one "
-        "that "
-        "share/tenure/tenure_groups.sql has"));
+        "as the table's owner: drop the unique index or constraint that has the column \"changed\", then alter table " +
+            leads + " add exclude using btree (grp with =, changed with =, election with =)"));
   }
 }
 
@@ -169,7 +168,7 @@ Result<Checks> check_up(const Settings& settings, const Limit& limit, const std:
             Checks out{of_version(found),           of_standbys(found),     of_disk(found),
                        of_table(found, connection), of_other_tables(found), of_rights(found, table),
                        of_old_transactions(found),  of_slots(found),        of_fence(found, table)};
-            add_fence_of_groups(found, out);
+            add_fence_of_groups(found, leads, out);
             return out;
           },
           limit);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A connection and the thread that uses it: what every store here asks by, and waits by.
+// A connection and the thread that uses it: what every store here asks by, and waits by; and the store of one election.
 #pragma once
 #include <algorithm>
 #include <chrono>

@@ -177,7 +177,11 @@ Options options_of(const Opening& opening,
     asked.query.emplace_back("create_table", *value);
   options.create_table = asked.take_second("create_table", "false", "true");
   for (const auto& [name, table] : tables) asked.take(name, options.*table);
-  asked.expect_no_more();
+  try {
+    asked.expect_no_more();
+  } catch (const std::invalid_argument& e) {
+    throw std::invalid_argument(std::string(e.what()) + "; put a parameter of libpq into the URL itself");
+  }
   return options;
 }
 

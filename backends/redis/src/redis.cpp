@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The store of one election, and the public functions: they check the options and put the parts together.
+// The store of one election, the list of elections, and the public functions but open_group(): they check the options
+// and put the parts together.
 #include <tenure/redis.hpp>
 
 #include <algorithm>

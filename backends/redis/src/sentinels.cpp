@@ -77,6 +77,7 @@ struct Sentinels::State {
     bool away{};              ///< We tried it, and it cannot be asked.
     std::optional<Error> error;
     int opening{-1};  ///< The socket that is being made.
+    bool endless{};   ///< Its thread asks for the login, or resolves the name. Nothing ends that.
   };
   /// Two connections, since who listens may ask nothing.
   struct Link {
@@ -105,12 +106,17 @@ struct Sentinels::State {
     for (const auto& each : all) [[maybe_unused]] const auto written = ::write(each.event, &one, sizeof one);
   }
 
-  void end() {
+  /// Returns whose threads cannot be waited for.
+  std::vector<bool> end() {
     const std::lock_guard lock(mutex);
     quit = true;
-    for (const auto& each : all)
+    std::vector<bool> out;
+    for (const auto& each : all) {
       if (each.opening >= 0) ::shutdown(each.opening, SHUT_RDWR);
+      out.push_back(each.endless);
+    }
     wake();
+    return out;
   }
 
   // ---- judging; the mutex is held ----
@@ -292,15 +298,34 @@ struct Sentinels::State {
     One& one_;
   };
 
+  Error nothing_more(const Address& named) const {
+    return {Fault::unreachable, "Sentinel " + to_string(named) + ": it is asked nothing more"};
+  }
+
+  /// What nothing ends: the login is asked for, and the name resolved.
+  Result<std::vector<Address>> resolve(std::size_t i, Credentials& out) {
+    const auto& named = options.servers[i];
+    {
+      const std::lock_guard lock(mutex);
+      if (quit) return nothing_more(named);
+      all[i].endless = true;
+    }
+    auto found = [&]() -> Result<std::vector<Address>> {
+      try {
+        out = login();
+      } catch (const NoCredentials& e) {
+        return Error{Fault::unreachable, "Sentinel " + to_string(named) + ": " + e.what()};
+      }
+      return Wire("Sentinel " + to_string(named)).resolve(named);
+    }();
+    const std::lock_guard lock(mutex);
+    all[i].endless = false;
+    return found;
+  }
+
   /// Why it cannot be asked; or, if it can, why it is not heard.
   std::optional<Error> connect(std::size_t i, TryOrder<Address>& order, Link& out) {
-    const auto& named = options.servers[i];
-    try {
-      out.login = login();
-    } catch (const NoCredentials& e) {
-      return Error{Fault::unreachable, "Sentinel " + to_string(named) + ": " + e.what()};
-    }
-    auto found = Wire("Sentinel " + to_string(named)).resolve(named);
+    auto found = resolve(i, out.login);
     if (!found) return found.error();
     auto addresses = order.of(*std::move(found));
     addresses.resize(std::min(addresses.size(), most_addresses));
@@ -361,7 +386,7 @@ Sentinels::Sentinels(const Options& options, std::string client)
   try {
     for (std::size_t i = 0; i < options.servers.size(); ++i)
       threads_.push_back(start_thread("tenure watch", [state = state_, i] { state->serve(i); }));
-  } catch (const std::system_error&) {
+  } catch (...) {  // A thread or memory has run out.
     end();
     throw;
   }
@@ -374,10 +399,14 @@ Sentinels::~Sentinels() {
     end();
 }
 
-/// Nothing ends a name resolution. So no thread is waited for.
+/// Those that were started. They end at once, but for what nothing ends.
 void Sentinels::end() {
-  state_->end();
-  for (auto& thread : threads_) leave_behind(std::move(thread));
+  const auto endless = state_->end();
+  for (std::size_t i = 0; i < threads_.size(); ++i)
+    if (endless[i])
+      leave_behind(std::move(threads_[i]));
+    else
+      threads_[i].join();
 }
 
 bool Sentinels::forked() const { return ::getpid() != made_by_; }

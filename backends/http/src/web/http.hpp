@@ -363,7 +363,8 @@ inline std::string Http::remedy_of(CURLcode code) const {
              "host by which we connect";
     case CURLE_SSL_CONNECT_ERROR: return "if this port has no TLS, write " + site_.without_tls;
     case CURLE_UNSUPPORTED_PROTOCOL:
-    case CURLE_WEIRD_SERVER_REPLY: return "this port does not speak HTTP: another one is meant";
+    case CURLE_WEIRD_SERVER_REPLY:
+      return "this port does not speak HTTP: name etcd's client port, or that of the bucket's endpoint";
     case CURLE_GOT_NOTHING:
     case CURLE_SEND_ERROR:
     case CURLE_RECV_ERROR: return "if this port has TLS, write " + site_.with_tls;

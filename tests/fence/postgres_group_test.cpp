@@ -232,8 +232,8 @@ TEST_F(PostgresGroupFence, AUniqueIndexHoldsReleasesUpAndTheDoctorSaysSoUntilItI
   EXPECT_THAT(doctor(), HasSubstr("a group's lead: the strict fence is there"));
   spoil();
   EXPECT_THAT(doctor(), AllOf(HasSubstr("a release in a group waits"),
-                              HasSubstr("alter table " + leads_ +
-                                        " add exclude using btree (grp with =, changed with =, "
+                              HasSubstr("alter table \"" + leads_ +
+                                        "\" add exclude using btree (grp with =, changed with =, "
                                         "election with =)")));
   {
     pqxx::work tx(*db_);

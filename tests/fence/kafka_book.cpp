@@ -40,7 +40,8 @@ class KafkaBook final : public Book {
                                       {"group.id", ledger_ + ".readers"},
                                       {"isolation.level", "read_committed"},
                                       {"log_level", "0"},
-                                      {"enable.partition.eof", "true"}})
+                                      {"enable.partition.eof", "true"},
+                                      {"fetch.wait.max.ms", "10"}})  // Else each question for an end waits behind one.
       if (rd_kafka_conf_set(conf, name, value.c_str(), why, sizeof why) != RD_KAFKA_CONF_OK)
         throw std::runtime_error(why);
     reader_.reset(rd_kafka_new(RD_KAFKA_CONSUMER, conf, why, sizeof why));

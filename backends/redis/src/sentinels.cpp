@@ -106,17 +106,18 @@ struct Sentinels::State {
     for (const auto& each : all) [[maybe_unused]] const auto written = ::write(each.event, &one, sizeof one);
   }
 
-  /// Returns whose threads cannot be waited for.
-  std::vector<bool> end() {
+  void end() {
     const std::lock_guard lock(mutex);
     quit = true;
-    std::vector<bool> out;
-    for (const auto& each : all) {
+    for (const auto& each : all)
       if (each.opening >= 0) ::shutdown(each.opening, SHUT_RDWR);
-      out.push_back(each.endless);
-    }
     wake();
-    return out;
+  }
+
+  /// Whether its thread cannot be waited for. After end() no such thing begins.
+  bool endless(std::size_t i) {
+    const std::lock_guard lock(mutex);
+    return all[i].endless;
   }
 
   // ---- judging; the mutex is held ----
@@ -401,9 +402,9 @@ Sentinels::~Sentinels() {
 
 /// Those that were started. They end at once, but for what nothing ends.
 void Sentinels::end() {
-  const auto endless = state_->end();
+  state_->end();
   for (std::size_t i = 0; i < threads_.size(); ++i)
-    if (endless[i])
+    if (state_->endless(i))
       leave_behind(std::move(threads_[i]));
     else
       threads_[i].join();

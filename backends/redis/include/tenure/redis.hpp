@@ -103,7 +103,7 @@ TENURE_REDIS_EXPORT std::shared_ptr<ConditionalStore> store(const Options& optio
 /// leaders a term later. While the Sentinels do not answer, a session goes on and claims nothing. 500 000 elections are
 /// the most that can be read. While a cluster moves the slot, calls may fail.
 ///
-/// Two connections, one for SUBSCRIBE; with Sentinels each has its own, and their threads. Throws as open(). To that ACL
+/// Two connections, one for SUBSCRIBE; with Sentinels each has its own, and threads. Throws as open(). To that ACL
 /// add +hget +hexists +hscan +xadd +xrange +xrevrange +xlen. A GroupObserver needs no +hset +hdel +del +exists +xadd.
 TENURE_REDIS_EXPORT std::shared_ptr<GroupStore> open_group(const Options& options, const std::string& group,
                                                            Log log = {});

@@ -114,10 +114,11 @@ struct Sentinels::State {
     wake();
   }
 
-  /// Whether its thread cannot be waited for. After end() no such thing begins.
+  /// Whether its thread cannot be waited for: a socket that is not connecting yet cannot be shut down either. After
+  /// end() none begins with that.
   bool endless(std::size_t i) {
     const std::lock_guard lock(mutex);
-    return all[i].endless;
+    return all[i].endless || all[i].opening >= 0;
   }
 
   // ---- judging; the mutex is held ----
@@ -285,7 +286,6 @@ struct Sentinels::State {
     Endable(State& state, One& one, int socket) : state_(state), one_(one) {
       const std::lock_guard lock(state_.mutex);
       one_.opening = socket;
-      if (state_.quit) ::shutdown(socket, SHUT_RDWR);
     }
     ~Endable() {
       const std::lock_guard lock(state_.mutex);
@@ -364,6 +364,7 @@ struct Sentinels::State {
                             const std::optional<Command>& last) {
     if (auto error = wire.open(at)) return error;
     const Endable socket(*this, all[i], wire.descriptor());
+    if (quit) return nothing_more(options.servers[i]);
     if (auto error = wire.connect(connect_patience)) return error;
     wire.set_patience(connect_patience);
     if (auto error = wire.secure(options, options.servers[i].host)) return error;

@@ -175,7 +175,7 @@ TEST_P(Ledger, AProcessThatStoodStillBeforeItsCommitCommitsOnlyWhereNoFenceIs) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Stores, Ledger, testing::ValuesIn(subjects()),
-                         [](const auto& info) { return info.param.name; });
+                         [](const auto& one) { return one.param.name; });
 
 }  // namespace
 }  // namespace tenure::test

@@ -34,7 +34,8 @@ Response Site::OfObserver::get(const Request& request) {
 
 /// Whoever routes wants to know where to send a request: that somebody leads is enough.
 Response Site::OfObserver::leader_of(const std::string& election) const {
-  Look look{.incumbent = observer_.incumbent(election)};
+  Look look;
+  look.incumbent = observer_.incumbent(election);
   look.metrics.election = election;
   return json_response(look.incumbent ? 200 : 503, leader_document(look, options_));
 }

@@ -8,6 +8,7 @@
 
 #include "eventually.hpp"
 #include "late.hpp"
+#include "store_calls.hpp"
 
 namespace tenure::test {
 namespace {
@@ -33,6 +34,12 @@ TEST(Late, BreaksAPromise) {
 TEST(Late, FailsBeforeItWaits) {
   ADD_FAILURE() << "before anything was late";
   EXPECT_TRUE(waits());
+}
+
+TEST(Late, IsAnsweredTooLate) {
+  std::cout << late_waits << std::endl;
+  EXPECT_FALSE(eventually([] { return std::filesystem::exists(std::getenv(late_file)); }, late_limit));
+  value(Result<bool>(Error{Fault::timed_out, "no answer came"}));
 }
 
 TEST(Late, FailsThoughNoWaitEnded) {

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// How late this machine is, and whether that excuses a test.
+// How late this machine is, how busy, and whether that excuses a test.
 #pragma once
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <string>
 
 #include <tenure/clock.hpp>
 
@@ -43,6 +46,27 @@ inline bool in_time(const Lateness& since, Clock::Duration limit) {
   if (since.taken() < limit) return true;
   since.starved(limit);
   return false;
+}
+
+/// How long tasks of this machine have waited for a processor until now, as Linux tells it: /proc/pressure/cpu, or the
+/// file that a test of this names. Zero where it does not.
+inline Clock::Duration waited_for_processors() {
+  const auto* other = std::getenv("TENURE_PRESSURE");
+  std::ifstream file(other == nullptr ? "/proc/pressure/cpu" : other);
+  std::string line;
+  std::getline(file, line);
+  const auto at = line.rfind("total=");
+  return std::chrono::microseconds(at == line.npos ? 0 : std::atoll(line.c_str() + at + 6));
+}
+
+/// Of the test that runs.
+inline std::atomic<Clock::rep> test_began{0}, pressed_before_test{0};
+
+/// For a real server's answer that did not come within its limit. That excuses the test if, since it began, tasks
+/// waited for a processor half of the time. A sleeper is woken soon then; who computes is late all the same.
+inline void answer_was_late() {
+  const auto taken = boot_clock().now().time_since_epoch().count() - test_began;
+  if ((waited_for_processors().count() - pressed_before_test) > taken / 2) machine_starved = true;
 }
 
 }  // namespace tenure::test

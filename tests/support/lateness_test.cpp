@@ -17,18 +17,23 @@
 namespace tenure::test {
 namespace {
 
+using namespace std::chrono_literals;
+
 class LatenessTest : public testing::Test {
  protected:
-  /// Each test has one program.
   void start(const std::string& test, const std::vector<std::string>& variables = {}) {
     std::vector<std::string> words{"env", std::string(late_file) + "=" + file()};
     words.insert(words.end(), variables.begin(), variables.end());
     words.insert(words.end(), {TENURE_LATE_PROGRAM, "--gtest_filter=Late." + test});
     program_.emplace(words);
   }
-  /// Its process stands still for half of the time for which it waits. `wait` is the first, the second...
-  void stops_in_wait(int wait) {
+  /// `wait` is the first, the second...
+  void begins_wait(int wait) {
     ASSERT_TRUE(eventually([&] { return said(late_waits) == wait || !program_->running(); })) << program_->out();
+  }
+  /// Its process stands still for half of the time for which it waits.
+  void stops_in_wait(int wait) {
+    begins_wait(wait);
     program_->signal(SIGSTOP);
     const auto until = boot_clock().now() + late_limit / 2;
     ASSERT_TRUE(eventually([&] { return boot_clock().now() >= until; }));
@@ -36,8 +41,14 @@ class LatenessTest : public testing::Test {
   }
   /// That wait is not in vain.
   void passes_in_wait(int wait) {
-    ASSERT_TRUE(eventually([&] { return said(late_waits) == wait || !program_->running(); })) << program_->out();
+    begins_wait(wait);
     std::ofstream(file()) << "now";
+  }
+
+  std::string pressure() const { return (scratch_ / "pressure").string(); }
+  /// How long tasks have waited for a processor, as Linux would tell it.
+  void tells_pressure(Clock::Duration waited) {
+    std::ofstream(pressure()) << "some avg10=1.00 avg60=0.00 avg300=0.00 total=" << waited / 1us << "\n";
   }
 
   /// A machine that really stood still meanwhile spoils this test too.
@@ -84,6 +95,18 @@ TEST_F(LatenessTest, ThreeTriesAreAll) {
 TEST_F(LatenessTest, AWaitInVainOnAMachineThatWorkedIsAFailure) {
   start("Waits");
   ends(1, 0);
+}
+
+TEST_F(LatenessTest, AnAnswerThatWasLateIsRepeatedOnABusyMachineAlone) {
+  tells_pressure(0s);
+  start("IsAnsweredTooLate", {"TENURE_PRESSURE=" + pressure()});
+  begins_wait(1);
+  tells_pressure(late_limit / 3);
+  ends(1, 0);
+  start("IsAnsweredTooLate", {"TENURE_PRESSURE=" + pressure()});
+  begins_wait(1);
+  tells_pressure(late_limit);
+  ends(1, 1);
 }
 
 TEST_F(LatenessTest, ABrokenPromiseIsNeverExcused) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The main program of our tests. A test that failed only because this machine stood still is repeated, at most twice,
-// and says so; tests/run counts that. See lateness.hpp.
+// The main program of our tests. A test that failed only because this machine stood still, or was too busy, is
+// repeated, at most twice, and says so; tests/run counts that. See lateness.hpp.
 #include <gmock/gmock.h>
 #include <pthread.h>
 #include <unistd.h>
@@ -48,6 +48,8 @@ class Judge final : public testing::EmptyTestEventListener {
  public:
   void OnTestStart(const testing::TestInfo&) override {
     machine_starved = false;
+    test_began = boot_clock().now().time_since_epoch().count();
+    pressed_before_test = waited_for_processors().count();
     excused_ = failed_ = false;
   }
   void OnTestPartResult(const testing::TestPartResult& part) override {
@@ -80,7 +82,8 @@ int tries() {
 void repeat(const std::vector<std::string>& tests, char** argv) {
   std::string filter;
   for (const auto& test : tests) {
-    std::cout << "[ REPEATED ] " << test << ": the machine stood still for more than a quarter of a limit\n";
+    std::cout << "[ REPEATED ] " << test
+              << ": the machine stood still for more than a quarter of a limit, or was busy\n";
     filter += (filter.empty() ? "--gtest_filter=" : ":") + test;
   }
   std::cout.flush();

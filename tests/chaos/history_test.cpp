@@ -129,7 +129,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"ARevivalInASampleOfAll", "11 1 lead a/5 900;100 1 stopped;1100 1 resumed;1101 1 holds 1900", "revival"}),
     [](const auto& that) { return that.param.name; });
 
-TEST(Verdict, TellsTheGapAndTheOverlap) {
+TEST(Verdict, MeasuresTheGapAndTheOverlap) {
   EXPECT_EQ(verdict_on(lapses).smallest_gap, std::nullopt);
   const auto sound = verdict_on(lapses + "906 1 ended 5;1000 2 elected 6;1001 2 lead 6 1800");
   EXPECT_EQ(sound.tenures, 2u);

@@ -163,7 +163,7 @@ TEST_P(GroupContract, EveryCallEndsAtItsLimitWhenTheStoreHangs) {
   group_->hang(false);
 }
 
-TEST_P(GroupContract, ALeadThatCannotBeReadIsToldApartAndBelongsToNobodyUntilItIsMended) {
+TEST_P(GroupContract, ALeadThatCannotBeReadIsReportedAndBelongsToNobodyUntilItIsMended) {
   auto a = member("a"), b = member("b");
   ASSERT_EQ(sorted(a.claim({"jobs", "mails"}).claimed), (Names{"jobs", "mails"}));
   const auto token = *a.seen().token("jobs");

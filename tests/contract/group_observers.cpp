@@ -56,7 +56,7 @@ TEST_P(GroupContract, AnObserverSeesWhoLeadsAndTakesNoPart) {
   EXPECT_EQ(standing().sessions.size(), 2u) << "the observer has none";
 }
 
-TEST_P(GroupContract, AnObserverTellsThatALeaseEnded) {
+TEST_P(GroupContract, AnObserverReportsThatALeaseEnded) {
   auto a = member("a");
   ASSERT_TRUE(a.claims("jobs"));
   GroupObserver observer(group_->reader("orders"), group_->timing());

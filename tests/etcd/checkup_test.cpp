@@ -50,7 +50,7 @@ const Options three{.servers = {{"a"}, {"b"}, {"c"}}};
 
 std::string told(const ClusterSaid& said, const Options& options = three) { return text_of(checks_of(said, options)); }
 
-TEST(EtcdCheckup, AClusterThatIsWellIsToldSo) {
+TEST(EtcdCheckup, AHealthyClusterPasses) {
   const auto text = told(well());
   EXPECT_EQ(text.find("note"), text.npos) << text;
   EXPECT_EQ(text.find("WRONG"), text.npos) << text;
@@ -129,7 +129,7 @@ std::string revision(const Server& server) {
   return status.substr(status.find("\"Revision\""), 30);
 }
 
-TEST(EtcdCheckupOfAServer, TellsWhatItIsAndChangesNothing) {
+TEST(EtcdCheckupOfAServer, ReportsTheServerAndChangesNothing) {
   TENURE_NEEDS_ETCD();
   Server server;
   const auto before = revision(server);
@@ -192,7 +192,7 @@ TEST(EtcdCheckupOfAServer, KnowsWhatItsUserMayDo) {
   EXPECT_EQ(server.ctl("get --prefix --keys-only tenure/"), "");
 }
 
-TEST(EtcdCheckupOfACluster, TellsWhichMemberHangs) {
+TEST(EtcdCheckupOfACluster, NamesTheMemberThatHangs) {
   TENURE_NEEDS_ETCD();
   Cluster cluster;
   const auto good = examined(cluster.options());

@@ -106,7 +106,7 @@ TEST(EtcdHostile, AnOddAnswerIsAnErrorInTime) {
 }
 
 /// The doctor and the list read other answers than an election does.
-TEST(EtcdHostile, AnOddAnswerToTheDoctorOrAboutTheListIsToldInTime) {
+TEST(EtcdHostile, AnOddAnswerToTheDoctorOrToAListIsAnErrorInTime) {
   tenure::test::for_each_at_once(odd_answers(), [](const std::string& bytes) {
     SCOPED_TRACE(testing::PrintToString(bytes.substr(0, 80)));
     FakeServer odd(once_inside([&](const std::string&) { return Answer{bytes}; }));
@@ -133,7 +133,7 @@ TEST(EtcdHostile, AnOddAnswerToTheDoctorOrAboutTheListIsToldInTime) {
 }
 
 /// What a member says of a watch is told as a warning.
-TEST(EtcdHostile, AWatchTellsNoPassword) {
+TEST(EtcdHostile, AWatchShowsNoPassword) {
   for (const auto& line :
        {R"({"result":{"canceled":true,"cancel_reason":"of )" + canary + "\"}}\n", std::string(70, 'x') + canary + "\n",
         R"({"error":{"message":")" + canary + "\"}}\n", R"({"error":")" + canary + "\"}\n"}) {

@@ -146,7 +146,7 @@ TEST(EtcdList, ReadsToTheEndWhereTheServerSendsLessThanWasAskedFor) {
   EXPECT_EQ(names, "a aa b c d ");
 }
 
-TEST(EtcdList, AServerWhoseListHasNoEndIsTold) {
+TEST(EtcdList, AListWithoutAnEndIsAnError) {
   const std::string same = R"({"header":{"revision":"1"},"more":true,"kvs":[{"key":")" + base64("tenure/record/a") +
                            R"(","value":"eA=="}]})";
   FakeServer endless(once_inside([&](const std::string&) { return FakeServer::Answer{http(same)}; }));

@@ -64,7 +64,7 @@ TEST_F(EtcdStore, ARecordOfTheSameRevisionInAnEmptiedClusterIsAnother) {
   EXPECT_EQ(value(ours->read(within(long_enough))).record->token, Token{9});
 }
 
-TEST_F(EtcdStore, WhatSomebodyElseWroteIsToldOrTakenOver) {
+TEST_F(EtcdStore, WhatSomebodyElseWroteIsReportedOrTakenOver) {
   Server server;
   const auto a = store(server.options(), "jobs");
   server.ctl("put tenure/record/jobs hello");
@@ -147,7 +147,7 @@ TEST_F(EtcdStore, ManyNewsAtOnceAreReadToTheEnd) {
 
 // ---- what may be wrong at a server ----
 
-TEST_F(EtcdStore, AFullServerIsToldWithItsRemedyAndServesAgain) {
+TEST_F(EtcdStore, AFullServerIsReportedWithItsRemedyAndServesAgain) {
   Server server({.options = {"--quota-backend-bytes=200000"}});
   const auto a = store(server.options(), "jobs");
   ASSERT_TRUE(swap(*a, std::nullopt, record(1, 11)));
@@ -285,7 +285,7 @@ TEST_F(EtcdStore, CertificatesThatWereReplacedOnDiskAreReadByTheNextConnection) 
   EXPECT_TRUE(eventually([&] { return bool(a->read(within(1s))); }));
 }
 
-TEST_F(EtcdStore, TlsToAPortWithoutItIsToldSo) {
+TEST_F(EtcdStore, TlsToAPortWithoutItIsAClearError) {
   Server server;
   auto options = server.options();
   options.tls = true;

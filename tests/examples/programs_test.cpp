@@ -61,7 +61,7 @@ TEST_F(Examples, ATaskRunsInOneProcessAndThenInTheOther) {
   EXPECT_EQ(second.ended(), 0) << second.told();
 }
 
-TEST_F(Examples, HooksTellOfEachTenure) {
+TEST_F(Examples, HooksRunForEachTenure) {
   Example hooks({"hooks"});
   ASSERT_TRUE(hooks.says("leads reports with token ")) << hooks.told();
   hooks.stop();

@@ -174,8 +174,7 @@ TEST_P(Ledger, AProcessThatStoodStillBeforeItsCommitCommitsOnlyWhereNoFenceIs) {
   for (const auto& fence : GetParam().loose) EXPECT_GE(stopped_before_its_commit(fence).late, 1) << fence;
 }
 
-INSTANTIATE_TEST_SUITE_P(Stores, Ledger, testing::ValuesIn(subjects()),
-                         [](const auto& one) { return one.param.name; });
+INSTANTIATE_TEST_SUITE_P(Stores, Ledger, testing::ValuesIn(subjects()), [](const auto& one) { return one.param.name; });
 
 }  // namespace
 }  // namespace tenure::test

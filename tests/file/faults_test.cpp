@@ -509,7 +509,7 @@ TEST_F(FileLed, AReadOnlyDirectoryFailsTheClaimAndNotTheLeader) {
 }
 
 // The same directory seen through an overlayfs: its locks are others, and both sides see each other's as free.
-TEST_F(FileFaults, AnOverlayAndWhatIsBelowItAreToldApart) {
+TEST_F(FileFaults, AnOverlayAndWhatIsBelowItAreTwoPlaces) {
   NEEDS_OWN_MOUNTS();
   in_child(
       [&] {

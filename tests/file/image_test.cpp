@@ -72,7 +72,7 @@ TEST(FileImage, AReleaseIsOneWord) {
   }
 }
 
-TEST(FileImage, AnotherFormatIsToldApart) {
+TEST(FileImage, AnotherFormatIsRecognised) {
   auto image = written(record(7, 70));
   image.version = 2;
   EXPECT_EQ(std::get<OtherFormat>(decode(bytes(image))).version, 2u);

@@ -171,7 +171,7 @@ TEST_F(FileStore, NewerFilesAreNeverRemoved) {
 }
 
 // A claim between reading the newest file and answering: that file was not the newest at any moment since.
-TEST_F(FileStoreLed, AReadingTellsWhatWasTheNewestAllTheWhile) {
+TEST_F(FileStoreLed, AReadReturnsWhatWasTheNewestAtSomeMomentOfIt) {
   bool claims = true;
   Store reader{base, election, [&](Step step) {
                  if (step != Step::looked || !std::exchange(claims, false)) return;

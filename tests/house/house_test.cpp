@@ -377,7 +377,7 @@ TEST(House, APublicHeaderThatNamesAVendorOrForgetsThreadsIsFound) {
   EXPECT_EQ(threadless(path, "/// Any thread may call it.\nclass B {\n};\n"), Findings{});
 }
 
-TEST(House, PublicHeadersNameNoVendorAndTellOfThreads) {
+TEST(House, PublicHeadersNameNoVendorAndSayWhichThreadsMayCall) {
   std::size_t seen = 0;
   for (const auto& path : files({"core", "backends", "adapters"}, {".hpp"})) {
     if (path.find("/include/") == path.npos) continue;

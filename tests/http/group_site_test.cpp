@@ -145,7 +145,7 @@ TEST_F(HttpGroupLeader, ALeaseThatIsOverIsNoLeadership) {
   EXPECT_TRUE(eventually([&] { return a.status("/healthz") == 200; }));
 }
 
-TEST_F(HttpGroupHealth, AnOustingThatOutstaysItsTimeIsToldAndTheOthersLeadOn) {
+TEST_F(HttpGroupHealth, AnOustingThatTakesTooLongIsReportedAndTheOthersLeadOn) {
   ManualClock clock;
   std::latch ousting(1), released(1);
   auto hooks = quiet();
@@ -182,7 +182,7 @@ TEST_F(HttpGroupHealth, ReadyIsWhoHasASession) {
   EXPECT_EQ(a.status("/healthz"), 200);
 }
 
-TEST_F(HttpGroupStatus, TellsOfAllThatIsLedPageByPage) {
+TEST_F(HttpGroupStatus, ListsAllThatIsLedPageByPage) {
   Member a(hub.group("tenants"));
   std::vector<std::string> names;
   for (int i = 0; i < 2'000; ++i) names.push_back("\x1b%&+=\"\\/ \xc3\xa4" + std::to_string(i));
@@ -230,7 +230,7 @@ TEST_F(HttpGroupStatus, IsAsTheSchemaSays) {
   expect_as_schema("group_status", documents);
 }
 
-TEST_F(HttpGroupStatus, TellsFirstWhatNobodyLeads) {
+TEST_F(HttpGroupStatus, ListsFirstWhatNobodyLeads) {
   Member a(hub.group("tenants"));
   a.lead({"x", "y", "z"});
   EXPECT_EQ(a.get("/status").json()["unled"], 0);
@@ -243,7 +243,7 @@ TEST_F(HttpGroupStatus, TellsFirstWhatNobodyLeads) {
 }
 
 /// Whoever routes wants the leader's address, and 200 if there is one.
-TEST_F(HttpObservedGroup, TellsARouterWhoLeads) {
+TEST_F(HttpObservedGroup, AnswersARouterWhoLeads) {
   Member a(hub.group("tenants"));
   GroupObserver observer(hub.group("tenants"), timing, {.log = no_log});
   std::optional<http::Site> site(std::in_place, observer, http::SiteOptions{.step_down_token = bearer});
@@ -290,7 +290,7 @@ TEST_F(HttpObservedGroup, IsReadyOnlyIfTheStoreAnswers) {
 }
 
 /// Where several may lead there is no token to tell.
-TEST_F(HttpGroupStatus, TellsNoTokenWhereSeveralMayLead) {
+TEST_F(HttpGroupStatus, ShowsNoTokenWhereSeveralMayLead) {
   class Shared final : public ModelStore {
    public:
     Shared() : ModelStore(false) {}
@@ -329,7 +329,7 @@ TEST_F(HttpGroupStepDown, NeedsTheTokenAndEndsThatTenureAlone) {
   EXPECT_EQ(a.status("/leader?election=x"), 200);
 }
 
-TEST_F(HttpGroupAnswers, HaveNoSecretAndAreAsciiAndWhatIsNotThereIsTold) {
+TEST_F(HttpGroupAnswers, HaveNoSecretAndAreAsciiAndOddPathsAre404) {
   Member evil(hub.group("tenants"), {"\x1b[31m\r\n</script>\xff", "h\n:1"});
   evil.lead({"\x1b[31m\xff"});
   for (const auto* path : {"/", "/leader", "/leader?election=%1B[31m%FF", "/healthz", "/readyz", "/status", "/metrics",

@@ -37,7 +37,7 @@ TEST(Changes, ATenureBeginsAndEnds) {
   EXPECT_EQ(over[0].reason, Reason::lapsed);
 }
 
-TEST(Changes, WhatHappenedBetweenTwoLooksIsToldInAnOrderThatIsPossible) {
+TEST(Changes, WhatHappenedBetweenTwoLooksComesInAPossibleOrder) {
   const auto both = changes_between(looked(0, {}), looked(1, {{Reason::resigned, 1}}));
   ASSERT_EQ(whats(both), (std::vector{What::elected, What::ousted}));
   EXPECT_EQ(both[0].token, std::nullopt) << "nobody knows it any more";
@@ -50,7 +50,7 @@ TEST(Changes, WhatHappenedBetweenTwoLooksIsToldInAnOrderThatIsPossible) {
             5u);
 }
 
-TEST(Changes, AnotherIncumbentIsTold) {
+TEST(Changes, AnotherIncumbentIsAChange) {
   Look none, other, next;
   other.incumbent = Incumbent{.name = "b", .incarnation = "i", .address = "h:1", .token = {3}, .remaining = 1s};
   next.incumbent = Incumbent{.name = "b", .incarnation = "i", .address = "h:1", .token = {4}, .remaining = 1s};

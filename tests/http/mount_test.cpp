@@ -58,7 +58,7 @@ TEST_F(HttpMount, OutlivesTheSiteAndTheManager) {
   EXPECT_EQ(fetch(address_, "/own").body, "mine");
 }
 
-TEST_F(HttpMount, AForeignHostIsTold421) {
+TEST_F(HttpMount, AForeignHostGets421) {
   const auto status = [&](const std::string& host) {
     Client client(address_);
     client.send("GET /leader HTTP/1.1\r\nConnection: close\r\nHost: " + host + "\r\n\r\n");

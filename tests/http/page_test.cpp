@@ -65,7 +65,7 @@ class Page : public testing::Test {
   Browser* browser{};  ///< The same for all tests of this process, because its start is most of their work.
 };
 
-TEST_F(Page, TellsWhoLeadsSinceWhenAndWithWhichToken) {
+TEST_F(Page, ShowsWhoLeadsSinceWhenAndWithWhichToken) {
   open(a);
   EXPECT_TRUE(shows("#who", "nobody is known to lead"));
   a.lead();
@@ -344,7 +344,7 @@ class GroupPage : public Look {
   }
 };
 
-TEST_F(GroupPage, TellsWhatIsLedAndWhoLeadsWhatIsAskedFor) {
+TEST_F(GroupPage, ShowsWhatIsLedAndWhoLeadsAGivenElection) {
   Member first(hub, "first"), second(hub, "second");
   std::vector<std::string> names;
   for (int i = 100; i < 250; ++i) names.push_back("e" + std::to_string(i));

@@ -32,9 +32,7 @@ using HttpServer = OnAHub;
 using HttpEvents = OnAHub;
 using HttpSite = OnAHub;
 
-TEST_F(HttpServer, ListensAtLoopbackUnlessToldOtherwise) {
-  EXPECT_EQ(Process(hub).server->address().rfind("127.0.0.1:", 0), 0u);
-}
+TEST_F(HttpServer, ListensAtLoopbackByDefault) { EXPECT_EQ(Process(hub).server->address().rfind("127.0.0.1:", 0), 0u); }
 
 TEST_F(HttpServer, AnAddressThatCannotBeIsRefused) {
   Process a(hub);

@@ -157,7 +157,7 @@ TEST_F(HttpHealth, AManagerThatNoLongerTurnsIsNotHealthy) {
   EXPECT_TRUE(eventually([&] { return status("/healthz") == 200; }));
 }
 
-TEST_F(HttpHealth, AWorkThatStalledIsToldAndIsNoReasonToStartAnew) {
+TEST_F(HttpHealth, StalledWorkIsReportedAndIsNoReasonToRestart) {
   auto hooks = quiet();
   hooks.stall_after = 3s;
   begin(hooks);
@@ -177,7 +177,7 @@ TEST_F(HttpHealth, AWorkThatStalledIsToldAndIsNoReasonToStartAnew) {
   }));
 }
 
-TEST_F(HttpStatus, TellsWhoLeadsAndWhatHappened) {
+TEST_F(HttpStatus, ShowsWhoLeadsAndWhatHappened) {
   Process a(hub);
   a.lead();
   const auto got = a.get("/status");
@@ -249,7 +249,7 @@ TEST_F(HttpMetrics, AreThoseOfPrometheus) {
   EXPECT_THAT(got.body, HasSubstr("leader_election_master_status{name=\"jobs\"} 1\n"));
 }
 
-TEST_F(HttpEvents, TellEachChangeOnce) {
+TEST_F(HttpEvents, ShowEachChangeOnce) {
   Process a(hub);
   Client client(a.server->address());
   client.send("GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n");
@@ -291,7 +291,7 @@ TEST_F(HttpStepDown, IsRefusedEntirelyWithoutOneThatIsConfigured) {
   EXPECT_TRUE(a.manager->leadership().is_leader());
 }
 
-TEST_F(HttpStepDown, ATokenThatIsEasilyGuessedOrCannotBeSentIsRefusedAndNotTold) {
+TEST_F(HttpStepDown, ATokenThatIsEasilyGuessedOrCannotBeSentIsRefusedAndNotShown) {
   for (const auto& token : {std::string("s3cr3t-canary"), "s3cr3t-canary \r\n" + std::string(20, 'x'),
                             "s3cr3t-canary%41" + std::string(20, 'x')}) {
     const auto said = refusal_of([&] { const Process a(hub, {}, {.step_down_token = token}); });
@@ -318,7 +318,7 @@ TEST_F(HttpAnswers, HaveNoSecretAndAreAsciiWhateverOthersAreCalled) {
   EXPECT_THAT(a.get("/leader").body, HasSubstr("\\u001b[31m"));
 }
 
-TEST_F(HttpAnswers, WhatIsNotThereIsToldAndHeadHasNoBody) {
+TEST_F(HttpAnswers, AnUnknownPathIs404AndHeadHasNoBody) {
   Process a(hub);
   a.lead();
   EXPECT_EQ(a.get("/nothing").status, 404);

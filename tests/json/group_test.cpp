@@ -56,7 +56,7 @@ TEST(JsonGroup, ADocumentHasRoomForTenThousandElections) {
   EXPECT_EQ(got.elections.size(), 10'000u);
 }
 
-TEST(JsonGroup, AllMistakesAreToldAtOnce) {
+TEST(JsonGroup, AllMistakesAreReportedTogether) {
   std::string text;
   for (const auto& [pointer, message] : findings_of_group(R"({
     "store": "memory:", "group": "", "elections": ["a", 5, "", "b", "a"], "spraed": {},
@@ -77,7 +77,7 @@ TEST(JsonGroup, AllMistakesAreToldAtOnce) {
             "/timing \"fst\" is not a preset, did you mean \"fast\"?; known here: fast, balanced, steady\n");
 }
 
-TEST(JsonGroup, EachMistakeIsToldWithWhatWouldBeRight) {
+TEST(JsonGroup, EachMistakeIsReportedWithWhatWouldBeRight) {
   EXPECT_EQ(finding_of_group(R"({"store": "memory:", "group": "g", "elections": "a"})"),
             "/elections must be an array of names, not a string");
   EXPECT_EQ(finding_of_group(R"({"store": "memory:", "group": "g"})"), " has no \"elections\"");
@@ -128,7 +128,7 @@ TEST(JsonGroup, WhatTheStoreRefusesIsAFinding) {
             "/timing slow: terms begin at a minute");
 }
 
-TEST(JsonGroup, NoFindingTellsASecret) {
+TEST(JsonGroup, NoFindingShowsASecret) {
   ::setenv("TENURE_TEST_SECRET", canary.c_str(), 1);
   const auto gossip = [](const Opening& o) -> OpenedGroup {
     throw std::invalid_argument("cannot open " + o.url + " with " + o.password);

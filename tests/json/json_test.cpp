@@ -85,7 +85,7 @@ TEST(Json, ADocumentIsReadFromAFile) {
 
 // ---- what is wrong ----
 
-TEST(Json, AllMistakesOfADocumentAreToldAtOnce) {
+TEST(Json, AllMistakesOfADocumentAreReportedTogether) {
   const auto all = findings(R"({
     "stroe": "x", "election": "", "candidate": {"nmae": "a", "address": 5},
     "timing": {"term": 8, "renew": "2", "preset": "fst", "unknown": 1}, "election": "e"
@@ -292,7 +292,7 @@ TEST(Json, TheFileOfAPasswordIsReadAgainAtEachLogin) {
   EXPECT_THROW(last_opening.credentials(), std::runtime_error);
 }
 
-TEST(Json, NoFindingTellsASecret) {
+TEST(Json, NoFindingShowsASecret) {
   const Scratch scratch;
   ::setenv("TENURE_TEST_SECRET", canary.c_str(), 1);
   ::setenv("TENURE_TEST_URL", (std::string("redis://u:") + canary + "@h/%zz").c_str(), 1);

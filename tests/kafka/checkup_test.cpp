@@ -35,7 +35,7 @@ std::string told(const ClusterFacts& facts, const Options& options = plain()) {
   return text_of(checks_of(facts, options));
 }
 
-TEST(KafkaCheckup, AClusterThatIsWellIsToldSo) {
+TEST(KafkaCheckup, AHealthyClusterPasses) {
   const auto text = told(well());
   EXPECT_EQ(text.find("note"), text.npos) << text;
   EXPECT_EQ(text.find("WRONG"), text.npos) << text;
@@ -56,7 +56,7 @@ TEST(KafkaCheckup, ATopicThatIsMissingOrTooSmallIsWrong) {
   EXPECT_TOLD(told(facts, creates), "fine: the topic jobs.neli does not exist; the first candidate creates it\n");
 }
 
-TEST(KafkaCheckup, OffsetsThatMayBeLostAreTold) {
+TEST(KafkaCheckup, OffsetsThatMayBeLostAreAFinding) {
   auto facts = well();
   facts.offsets.replicas = 1;
   EXPECT_TOLD(told(facts), "note: __consumer_offsets has 1 replica(s): without that broker nobody can lead");
@@ -85,7 +85,7 @@ TEST(KafkaCheckup, ASessionThatTheBrokerRefusesIsWrong) {
   EXPECT_TOLD(told(facts), "note: the broker does not tell group.min.session.timeout.ms");
 }
 
-TEST(KafkaCheckup, ABrokerThatTellsNothingIsDoubtful) {
+TEST(KafkaCheckup, ABrokerThatAnswersNothingIsDoubtful) {
   auto facts = well();
   facts.broker = Error{Fault::forbidden, "Cluster authorization failed"};
   EXPECT_TOLD(told(facts),
@@ -114,7 +114,7 @@ TEST(KafkaCheckup, ABrokerThatHangsIsAnErrorInTime) {
 }
 
 /// librdkafka's mock cluster is such a broker.
-TEST(KafkaCheckup, ABrokerThatCannotTellItsSettingsIsAFinding) {
+TEST(KafkaCheckup, ABrokerThatCannotReportItsSettingsIsAFinding) {
   const Cluster cluster("jobs.neli");
   auto options = plain();
   options.brokers = cluster.brokers();
@@ -124,7 +124,7 @@ TEST(KafkaCheckup, ABrokerThatCannotTellItsSettingsIsAFinding) {
   EXPECT_FALSE(mentions(checks, "DESCRIBE_CONFIGS")) << "no right is missing: " << checks;
 }
 
-TEST(KafkaCheckupOfABroker, TellsWhatItIsAndCreatesNoTopic) {
+TEST(KafkaCheckupOfABroker, ReportsTheBrokerAndCreatesNoTopic) {
   const auto brokers = real_brokers();
   if (brokers.empty()) GTEST_SKIP() << "needs a broker: set TENURE_KAFKA_BROKERS to its address";
   const auto name = unique_name("checkup");

@@ -74,7 +74,7 @@ TEST(KafkaClient, AnOffsetBelowZeroIsRefused) {
     EXPECT_EQ(client->commit(1, {{0, {5, "x"}}, {3, {offset, "x"}}}), RD_KAFKA_RESP_ERR__INVALID_ARG);
 }
 
-TEST(KafkaLines, OfOneKindAreToldOnceAMinuteWithTheirNumber) {
+TEST(KafkaLines, OfOneKindAreLoggedOnceAMinuteWithTheirNumber) {
   LineLimit limit;
   const auto now = Clock::Time(std::chrono::hours(1));
   const auto one = "[thrd:b:1/1]: b:1/1: Timed out 1 request";

@@ -19,7 +19,7 @@ TEST(KafkaErrors, ABrokerThatHangsIsNotCalledTooOld) {
   EXPECT_NE(said.find("it may hang"), std::string::npos) << said;
 }
 
-TEST(KafkaErrors, ANameThatOnlyABrokerToldIsExplained) {
+TEST(KafkaErrors, AHostNameThatOnlyABrokerGaveIsExplained) {
   const auto said = explain(RD_KAFKA_RESP_ERR__RESOLVE, "inside:9092/1: Failed to resolve 'inside:9092'",
                             Target{"b:1", "jobs", "jobs.neli"}, Redactor({}));
   EXPECT_EQ(said.fault, Fault::unreachable);
@@ -47,7 +47,7 @@ TEST(KafkaErrors, BeingTurnedAwayIsKnown) {
   EXPECT_FALSE(turned_away(RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED, ""));
 }
 
-TEST(KafkaErrors, WithoutACoordinatorTheCommonestReasonIsTold) {
+TEST(KafkaErrors, WithoutACoordinatorTheErrorNamesTheCommonestReason) {
   const std::string property = "offsets.topic.replication.factor";
   for (const auto code :
        {RD_KAFKA_RESP_ERR__TIMED_OUT, RD_KAFKA_RESP_ERR__WAIT_COORD, RD_KAFKA_RESP_ERR_COORDINATOR_NOT_AVAILABLE})

@@ -43,7 +43,7 @@ TEST(KafkaMemory, ClosingTakesNone) {
   EXPECT_TRUE(closed);
 }
 
-TEST(KafkaMemory, WhatWasLostIsToldAgainUntilThereIsSome) {
+TEST(KafkaMemory, ALackOfMemoryIsReportedOnceMemorySuffices) {
   Options options;
   options.log = no_log;
   ClosableLog log(options);

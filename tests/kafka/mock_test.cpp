@@ -145,7 +145,7 @@ TEST(KafkaMock, ACandidateIsElectedIsSeenAndHandsOver) {
   EXPECT_GT(*second, *first);
 }
 
-TEST(KafkaMock, ACommitThatTheClientRefusesIsToldAtOnce) {
+TEST(KafkaMock, ACommitThatTheClientRefusesIsReportedAtOnce) {
   static const Cluster cluster("jobs.neli");
   auto o = jobs_at(cluster.brokers());
   Candidate a(o);
@@ -196,7 +196,7 @@ TEST(KafkaMock, ABackendThatEndsSlowlyHoldsUpNoOther) {
 
 Options nobody_there() { return jobs_at("127.0.0.1:1"); }
 
-TEST(KafkaThreads, AThreadThatCannotBeStartedIsToldByOpen) {
+TEST(KafkaThreads, OpenReportsAThreadThatCannotBeStarted) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "the sanitizer has a pthread_create of its own";
 #endif
@@ -218,7 +218,7 @@ TEST(KafkaThreads, AThreadThatCannotBeStartedIsToldByOpen) {
   EXPECT_GE(refused, 2) << "of the two threads of a backend neither was refused";
 }
 
-TEST(KafkaThreads, AThreadThatCannotBeStartedIsToldByARequestToStepDown) {
+TEST(KafkaThreads, ARequestToStepDownReportsAThreadThatCannotBeStarted) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "the sanitizer has a pthread_create of its own";
 #endif

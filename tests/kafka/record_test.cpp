@@ -41,7 +41,7 @@ TEST(KafkaRecord, ALeaseIsRoundedUp) {
   EXPECT_EQ(decode(encode(r))->lease, 6251ms);
 }
 
-TEST(KafkaRecord, OfRolesTellsNumberAndMode) {
+TEST(KafkaRecord, OfRolesHasNumberAndMode) {
   auto r = usual;
   r.units = 12;
   const auto tells = [&](const std::string& fields) {

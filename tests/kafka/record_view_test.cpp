@@ -40,7 +40,7 @@ TEST(RecordView, BeforeTheFirstReadTheSightIsUnknown) {
   EXPECT_EQ(view().led_until(), std::nullopt);
 }
 
-TEST(RecordView, TellsAllTextsOfWhoLeads) {
+TEST(RecordView, HasAllTextsOfWhoLeads) {
   const Incumbent who{.name = "n", .incarnation = "i", .address = "a:1", .version = "9.9"};
   auto v = view();
   v.observed(Commit{41, encode(Record{.lease = lease, .seq = 1, .who = who})}, start);

@@ -1133,7 +1133,7 @@ TEST_F(RolesThatGrow, R15WhoWaitsBeforeEachFirstClaimWaitsInANewUnitToo) {
   EXPECT_TRUE(s.allotted(grown_role(1, true)));
 }
 
-TEST_F(RolesThatGrow, R15AUnitThatAnotherOneMayLeadDoesNotTellTheNumberBeforeItsLeaseIsOver) {
+TEST_F(RolesThatGrow, R15AUnitThatAnotherOneMayLeadDoesNotPublishTheNumberBeforeItsLeaseIsOver) {
   s.tell_more();
   s.offset(record_of(1)) = foreign({50}, "other");
   s.own_units({1});
@@ -1144,7 +1144,7 @@ TEST_F(RolesThatGrow, R15AUnitThatAnotherOneMayLeadDoesNotTellTheNumberBeforeIts
   EXPECT_EQ(s.told_by(1), more);
 }
 
-TEST_F(RolesThatGrow, R15UnitsDoNotGrowAgainBeforeAllTellTheNumberFromBefore) {
+TEST_F(RolesThatGrow, R15UnitsDoNotGrowAgainBeforeAllPublishThePreviousNumber) {
   s.tell(5, count, 1);
   s.offset(record_of(1)) = foreign({5}, "other", false, 1, 1);
   s.own_units({0});
@@ -1159,7 +1159,7 @@ TEST_F(RolesThatGrow, R15UnitsDoNotGrowAgainBeforeAllTellTheNumberFromBefore) {
   EXPECT_EQ(s.roles->units(), more);
 }
 
-TEST_F(RolesThatGrow, R15WhoKnowsALargerNumberWaitsToTellItUntilAllTellTheOneFromBefore) {
+TEST_F(RolesThatGrow, R15WhoKnowsALargerNumberPublishesItOnlyAfterAllPublishedThePreviousOne) {
   s = Growth(more);
   s.tell(5, count, 1);
   s.offset(record_of(1)) = foreign({5}, "other", true, 1, 1);
@@ -1226,7 +1226,7 @@ TEST_F(RolesThatGrow, R15AfterARenewalOfUnknownOutcomeANumberCostsTheHandle) {
   EXPECT_EQ(s.drops, before + 1) << "the renewal tells the old number, and may come later";
 }
 
-TEST_F(RolesThatGrow, R15WhoHasUnit0NoMoreForgetsWhatItWouldTellThere) {
+TEST_F(RolesThatGrow, R15WhoLostUnit0ForgetsWhatItWouldPublishThere) {
   s.offset(record_of(0)) = s.offset(record_of(1)) = foreign({5}, "other", true);
   s.own_units({0, 1});
   const auto stays = grown_role(0, false), moves = grown_role(1, true);

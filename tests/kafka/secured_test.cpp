@@ -103,7 +103,7 @@ TEST_F(KafkaSecured, AUrlCarriesUserPasswordAndAuthority) {
   EXPECT_TRUE(std::holds_alternative<Vacant>(sight));
 }
 
-TEST_F(KafkaSecured, TheCheckUpNamesTheRightThatItLacksAndTellsTheRest) {
+TEST_F(KafkaSecured, TheCheckUpNamesTheRightThatItLacksAndReportsTheRest) {
   allow_election();
   const Opening opening{.url = url(), .election = "jobs", .log = no_log};
   Result<Checks> checks = Checks{};
@@ -174,7 +174,7 @@ TEST_F(KafkaSecured, AMissingRightToCreateTheTopicIsNamed) {
   EXPECT_TRUE(Candidate(o).campaign());
 }
 
-TEST_F(KafkaSecured, AWrongPasswordIsToldAndNotShown) {
+TEST_F(KafkaSecured, AWrongPasswordIsReportedAndNotShown) {
   allow_election();
   auto o = options();
   o.properties["sasl.password"] = std::string(password) + "-wrong";

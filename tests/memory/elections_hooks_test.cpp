@@ -143,7 +143,7 @@ TEST_F(ElectionsHooks, OfOneElectionAreCalledOneAtATimeThoughThreadsAreFree) {
   EXPECT_TRUE(eventually([&] { return heard.count("ousting e") == 1; }));
 }
 
-TEST_F(ElectionsHooks, HooksThatHangOnEveryThreadAreToldOfAndNothingIsClaimedMeanwhile) {
+TEST_F(ElectionsHooks, HooksThatHangOnEveryThreadAreReportedAndNothingIsClaimedMeanwhile) {
   Heard heard;
   std::atomic<bool> hold{true};
   auto hooks = heard.hooks();
@@ -260,7 +260,7 @@ TEST_F(ElectionsHooks, OfAnElectionThatWasNeverLedAreGivenBackToo) {
   EXPECT_TRUE(eventually([&] { return seen.expired(); }));
 }
 
-TEST_F(ElectionsHooks, WhatIsWrongIsToldBeforeAnythingIsJoined) {
+TEST_F(ElectionsHooks, BadOptionsAreRefusedBeforeAnythingIsJoined) {
   Elections elections(hub.group("jobs"), {"a", ""}, slow);
   Hooks asks{.eligible = [] { return true; }};
   EXPECT_THROW(elections.join("job", std::make_shared<const Hooks>(asks)), std::invalid_argument);

@@ -83,7 +83,7 @@ struct ElectionsMetrics : testing::Test {
   std::optional<Elections> elections;
 };
 
-TEST_F(ElectionsMetrics, SumsOverAllTenuresAndTellsOfTheLeaseThatTheyShare) {
+TEST_F(ElectionsMetrics, SumsOverAllTenuresAndShowsTheSharedLease) {
   make({.ousting = [this](const Ousting&) { clock.advance(10ms); }});
   ASSERT_TRUE(lead({"a", "b", "c"}));
   auto metrics = elections->metrics();
@@ -178,7 +178,7 @@ TEST(ElectionsMetricsInTime, WhoSeesATenureSeesItCounted) {
   }
 }
 
-TEST_F(ElectionsMetrics, AForkedChildIsToldNothing) {
+TEST_F(ElectionsMetrics, AForkedChildGetsNoFigures) {
   make();
   ASSERT_TRUE(lead({"a"}));
   tenure::test::in_child([&] {

@@ -314,7 +314,7 @@ TEST_F(ElectionsOnAHub, TheyStopWithAStoreThatIsAwayAndWhoWaitsHearsWhy) {
   EXPECT_TRUE(elections.led().empty());
 }
 
-TEST_F(ElectionsOnAHub, WhatIsWrongIsToldAtOnce) {
+TEST_F(ElectionsOnAHub, BadOptionsAreRefusedAtOnce) {
   EXPECT_THROW(Elections(nullptr, {"a", ""}, timing), std::invalid_argument);
   EXPECT_THROW(Elections(hub.group("jobs"), {"a", ""}, timing, {.eligible = [] { return true; }}),
                std::invalid_argument);

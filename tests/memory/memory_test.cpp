@@ -290,7 +290,7 @@ TEST_F(MemoryGroup, ARenewalAndAClaimWakeNobody) {
   clock.advance(1min);
 }
 
-TEST_F(MemoryGroup, ReleasesOfOneCommitAreToldAndNoneIsNamed) {
+TEST_F(MemoryGroup, OfSeveralReleasesInOneCommitNoneIsNamed) {
   ASSERT_TRUE(granted(next({{"jobs", {}}, {"mails", {}}})));
   const auto seen = look();
   auto both = next();

@@ -141,7 +141,7 @@ TEST(ObjectAzure, ATokenIsFoundAnewBeforeItExpires) {
   }
 }
 
-TEST(ObjectAzure, WhatIsNoKeyAndNoTokenIsAnErrorThatTellsNothingOfIt) {
+TEST(ObjectAzure, WhatIsNoKeyAndNoTokenIsAnErrorThatShowsNothingOfIt) {
   const Container box;
   FakeServer odd([](const std::string&) { return Answer{token("a b " + canary)}; });
   for (const auto& variables :

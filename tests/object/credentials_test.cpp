@@ -141,7 +141,7 @@ TEST(ObjectCredentials, TheInstancesMetadataIsAskedLast) {
   EXPECT_EQ(read_by(bucket, keyless(bucket)), "instance token-of-instance");
 }
 
-TEST(ObjectCredentials, AnOddServiceIsAnErrorThatTellsNothingOfItsAnswer) {
+TEST(ObjectCredentials, AnOddServiceIsAnErrorThatShowsNothingOfItsAnswer) {
   FakeBucket bucket;
   for (const auto& keys : {http("200 OK"), http("200 OK", "[]"), http("200 OK", R"({"AccessKeyId":7})"),
                            http("200 OK", R"({"AccessKeyId":"a b","SecretAccessKey":")" + canary + "\"}"),
@@ -256,7 +256,7 @@ TEST(ObjectGoogle, TheMachinesMetadataGivesATokenAndANewOneWhenThatIsRefused) {
   EXPECT_EQ(given, 2) << "the second one lasts";
 }
 
-TEST(ObjectGoogle, AnOddAccountOrServiceIsAnErrorThatTellsNothingOfIt) {
+TEST(ObjectGoogle, AnOddAccountOrServiceIsAnErrorThatShowsNothingOfIt) {
   FakeServer odd(
       [](const std::string&) { return Answer{http("200 OK", R"({"access_token":"a b )" + canary + "\"}")}; });
   const Scratch scratch;

@@ -129,7 +129,7 @@ TEST_P(ObjectStore, TheDoctorFindsNothingWrong) {
   EXPECT_FALSE(tenure::test::mentions(text, "WRONG")) << text;
 }
 
-TEST_P(ObjectStore, AMissingBucketIsToldSo) {
+TEST_P(ObjectStore, AMissingBucketIsAClearError) {
   options.bucket = "no-such-bucket";
   expect_error(error_of(store(options, "jobs")->compare_and_set(std::nullopt, record(1, 11), within(long_enough))),
                Fault::misconfigured, {", or correct the URL"});

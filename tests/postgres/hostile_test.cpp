@@ -287,7 +287,7 @@ TEST_P(PostgresHostile, AFullQueueOfNoticesCostsThePushAloneAndIsWarnedOfOnce) {
 }
 
 /// The fake server has the settings that a real one of this machine has not.
-TEST_F(PostgresHostileServer, TheDoctorTellsWhatEachSettingMeans) {
+TEST_F(PostgresHostileServer, TheDoctorExplainsEachSetting) {
   Pretender server(1, false);
   Options options;
   options.conninfo = server.conninfo();

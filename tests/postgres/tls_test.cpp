@@ -65,12 +65,12 @@ TEST_F(PostgresTls, LibpqComparesACertificateWithHostAndNotWithHostaddr) {
   }
 }
 
-TEST_F(PostgresTls, AConnectionWithoutTlsIsToldThatTheServerRequiresIt) {
+TEST_F(PostgresTls, AConnectionWithoutTlsLearnsThatTheServerRequiresIt) {
   EXPECT_THAT(refusal("sslmode=disable", Fault::forbidden),
               testing::AllOf(HasSubstr("pg_hba.conf"), HasSubstr("sslmode")));
 }
 
-TEST_F(PostgresTls, AServerWithoutTlsIsToldApart) {
+TEST_F(PostgresTls, AServerWithoutTlsHasItsOwnError) {
   server_->switch_tls(false);
   EXPECT_THAT(refusal("sslmode=require", Fault::unreachable), HasSubstr("ssl = on"));
 }

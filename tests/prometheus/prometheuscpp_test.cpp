@@ -68,7 +68,7 @@ TEST(PrometheusCpp, SaysWhatOurTextSays) {
   expect_the_same({Metrics{.election = "not UTF-8: \xff"}}, {});
 }
 
-TEST(PrometheusCpp, TellsOfAManagerThatRuns) {
+TEST(PrometheusCpp, ExportsTheFiguresOfARunningManager) {
   const auto hub = memory::hub();
   LeaderManager manager(memory::open(hub, "jobs"), memory::presets().fast, {.log = no_log});
   manager.start();

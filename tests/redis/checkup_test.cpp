@@ -35,7 +35,7 @@ void expect(Check::Is is, const char* words, const Check& found) {
 }
 
 /// As of who may not run INFO, and of a proxy that leaves some of it out.
-TEST(RedisCheckup, WhatIsNotToldIsDoubtful) {
+TEST(RedisCheckup, WhatTheServerDoesNotAnswerIsDoubtful) {
   for (const std::string info : {"", "# Server\r\nredis_version:7.0.15\r\nrole:master\r\n"}) {
     const auto all = checks_of(info, {});
     ASSERT_EQ(all.size(), 1u);
@@ -43,7 +43,7 @@ TEST(RedisCheckup, WhatIsNotToldIsDoubtful) {
   }
 }
 
-TEST(RedisCheckup, TellsTheVersion) { expect(Check::Is::fine, "7.0.15", check(of_version, {})); }
+TEST(RedisCheckup, ReportsTheVersion) { expect(Check::Is::fine, "7.0.15", check(of_version, {})); }
 
 TEST(RedisCheckup, OnlyAPolicyThatEvictsRecordsIsWrongAndOnlyWithALimit) {
   expect(Check::Is::fine, "not set", check(of_memory, {}));

@@ -54,7 +54,7 @@ TEST_F(RedisTls, ChainAndHostNameAreVerified) {
 }
 
 /// A plain server takes the handshake's first bytes for a command, which has ended only if a line feed is among them.
-TEST_F(RedisTls, AServerWithoutTlsIsTold) {
+TEST_F(RedisTls, AServerWithoutTlsIsReported) {
   FakeServer answers([](const std::string&) { return FakeServer::Answer{"-ERR unknown command\r\n"}; });
   expect_refusal(answers.address(), "ca.pem", "TLS was refused");
   FakeServer waits([](const std::string&) { return FakeServer::Answer{}; });

@@ -107,7 +107,7 @@ TEST_F(Fake, AStoreThatFailsIsAskedAgain) {
   EXPECT_EQ(scribe.errors, (Diary{"unreachable: no route to host at 2000"}));
 }
 
-TEST_F(Fake, OustTellsOfTheSuccessorWithTheNextRenewal) {
+TEST_F(Fake, AnOustedLeaderLearnsTheSuccessorWithTheNextRenewal) {
   election.elect();
   election.advance(1s);
   election.oust("b");

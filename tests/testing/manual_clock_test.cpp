@@ -12,7 +12,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(ManualClock, StandsStillUntilTold) {
+TEST(ManualClock, StandsStillUntilAdvanced) {
   ManualClock clock(Clock::Time{5s}, 1000);
   EXPECT_EQ(clock.now(), Clock::Time{5s});
   EXPECT_EQ(clock.unix_ms(), 1000);

@@ -70,7 +70,7 @@ TEST(AwayStore, ThatHasComeBackIsNoReasonForTheEndOfTheWait) {
 }
 
 /// For whoever begins to look, what is left of a dead leader's lease is told by the store's clock alone.
-TEST(AwayLeader, ThatDiedIsNotToldOfAsOneThatLeads) {
+TEST(AwayLeader, ThatDiedIsNotShownAsLeading) {
   TENURE_NEEDS_REDIS();
   redis::test::Server server;
   const auto ask = [&](const std::string& command, std::vector<std::string> more) {

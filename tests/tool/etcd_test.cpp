@@ -42,7 +42,7 @@ TEST(ListOnEtcd, ShowsEachElection) {
   EXPECT_EQ(rows["foreign"].at("state"), "unknown");
 }
 
-TEST(DoctorOnEtcd, TellsOfTheClusterAndOfOurRights) {
+TEST(DoctorOnEtcd, ReportsTheClusterAndOurRights) {
   TENURE_NEEDS_ETCD();
   etcd::test::Server server;
   Process good(tool({"doctor", "--store", url_of(server)}));

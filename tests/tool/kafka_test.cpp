@@ -24,7 +24,7 @@ TEST(StepDownOnKafka, NamesTheOptionWithoutWhichNobodyHears) {
   EXPECT_FALSE(mentions(ask("?remote_step_down=true"), "remote_step_down"));
 }
 
-TEST(DoctorOnKafka, TellsOfTheClusterAndMakesNoTopic) {
+TEST(DoctorOnKafka, ReportsTheClusterAndMakesNoTopic) {
   const auto* brokers = std::getenv("TENURE_KAFKA_BROKERS");
   if (brokers == nullptr) GTEST_SKIP() << "needs a broker: set TENURE_KAFKA_BROKERS to its address";
   const auto topic = "tenure-tool-" + std::to_string(::getpid());

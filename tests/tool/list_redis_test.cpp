@@ -124,7 +124,7 @@ TEST(ListOnRedis, NeedsARightMore) {
   EXPECT_EQ(with.ended(), 0) << with.err();
 }
 
-TEST(DoctorOnRedis, TellsOfTheServersSettings) {
+TEST(DoctorOnRedis, ReportsTheServersSettings) {
   TENURE_NEEDS_REDIS();
   redis::test::Server sound, evicts({"maxmemory 100mb", "maxmemory-policy allkeys-lru"});
   Process good(tool({"doctor", "--store", url_of(sound)}));

@@ -324,7 +324,7 @@ TEST_F(Look, AFileWithoutASecretIsRefused) {
   EXPECT_TRUE(mentions(run.err(), "--step-down-token-file names " + empty + ", which is empty")) << run.err();
 }
 
-TEST_F(Look, AFileWithASecretThatEverybodyMayReadIsToldOf) {
+TEST_F(Look, AFileWithASecretThatEverybodyMayReadCausesAWarning) {
   const auto file = directory_.file("secret", "x\n");
   const auto said = [&](mode_t mode) {
     EXPECT_EQ(::chmod(file.c_str(), mode), 0);
@@ -337,7 +337,7 @@ TEST_F(Look, AFileWithASecretThatEverybodyMayReadIsToldOf) {
   EXPECT_TRUE(mentions(said(0644), "everybody may read " + file)) << said(0644);
 }
 
-TEST_F(Look, ConfigTellsWhatFollowsFromADocument) {
+TEST_F(Look, ConfigShowsWhatFollowsFromADocument) {
   const auto good = directory_.file("good.json", R"({"store": {"url": "redis://h:1", "password": ")" + canary +
                                                      R"("}, "election": "e", "timing": {"term": "10s"}})");
   EXPECT_EQ(Process(tool({"config", "check", good})).ended(), 0);
@@ -358,7 +358,7 @@ TEST_F(Look, ConfigReadsADocumentFromStdin) {
   EXPECT_EQ(Process(tool({"config", "check", "-"})).ended(), 78) << "there is nothing";
 }
 
-TEST_F(Look, ConfigCheckTellsAllFindings) {
+TEST_F(Look, ConfigCheckShowsAllFindings) {
   const auto bad = directory_.file("bad.json", R"({"store": "redis://h", "election": "", "timing": {"term": "x"}})");
   Process check(tool({"config", "check", bad}));
   EXPECT_EQ(check.ended(), 78);

@@ -19,7 +19,7 @@ std::vector<std::string> over(const object::test::Server& server, std::vector<st
   return tool(std::move(words));
 }
 
-TEST(ToolOnObject, RunsTellsAndHandsOver) {
+TEST(ToolOnObject, RunsShowsAndHandsOver) {
   TENURE_NEEDS_OBJECT("moto");
   const object::test::Server server("moto");
   const std::vector<std::string> work{"--", "sh", "-c", "echo led; while :; do sleep 0.01; done"};
@@ -42,7 +42,7 @@ TEST(ToolOnObject, RunsTellsAndHandsOver) {
   EXPECT_EQ(bob.ended(), 128 + SIGTERM) << bob.err();
 }
 
-TEST(ToolOnObject, TheDoctorTellsOfTheBucket) {
+TEST(ToolOnObject, TheDoctorReportsTheBucket) {
   TENURE_NEEDS_OBJECT("moto");
   const object::test::Server server("moto");
   Process good(tool({"doctor", "--store", server.url()}));

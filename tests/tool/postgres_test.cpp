@@ -96,7 +96,7 @@ TEST_F(OnPostgres, StatusShowsAllElections) {
   EXPECT_TRUE(mentions(cut.err(), "more than 1000 elections")) << cut.err();
 }
 
-TEST_F(OnPostgres, DoctorTellsOfTheServerAndOfOurRights) {
+TEST_F(OnPostgres, DoctorReportsTheServerAndOurRights) {
   EXPECT_EQ(Process(tool({"setup", "--store", url})).ended(), 0);
   Process good(tool({"doctor", "--store", url}));
   EXPECT_GE(good.ended(), 0);  // a busy machine may find its answers slow, which is 1

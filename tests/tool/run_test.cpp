@@ -175,7 +175,7 @@ Words without_control_group() {
 }
 
 /// Root without CAP_KILL stands for a user, and a user for the root of sudo: the one may not signal the other.
-TEST_F(RunTool, ACommandOfAnotherUserThatCannotBeKilledIsToldOfOnce) {
+TEST_F(RunTool, ACommandOfAnotherUserThatCannotBeKilledIsReportedOnce) {
   if (::getuid() != 0) GTEST_SKIP() << "needs root, who may become another user";
   if (Process({"unshare", "--mount", "true"}).ended() != 0) GTEST_SKIP() << "needs CAP_SYS_ADMIN, to hide the groups";
   auto line = without_control_group();

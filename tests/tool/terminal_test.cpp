@@ -127,7 +127,7 @@ TEST_F(AtATerminal, ACommandOfAJobInTheBackgroundTakesNoTerminal) {
   EXPECT_TRUE(seat.shows("code ")) << seat.seen();
 }
 
-TEST_F(AtATerminal, ACommandInTheBackgroundThatWantsTheTerminalIsToldOf) {
+TEST_F(AtATerminal, ACommandInTheBackgroundThatWantsTheTerminalCausesAMessage) {
   const auto line = quoted(shell({}, "read typed"));
   Seat seat({"sh", "-c", "set -m; " + line + " & read typed; kill %1; wait; echo over"});
   EXPECT_TRUE(seat.shows("the command is stopped, for it uses the terminal")) << seat.seen();
@@ -135,7 +135,7 @@ TEST_F(AtATerminal, ACommandInTheBackgroundThatWantsTheTerminalIsToldOf) {
   EXPECT_TRUE(seat.shows("over")) << seat.seen();
 }
 
-TEST_F(AtATerminal, ACommandThatWantsATerminalThatIsNotOurStdinIsToldOfAndEndsByCtrlC) {
+TEST_F(AtATerminal, ACommandThatWantsATerminalOtherThanOurStdinCausesAMessageAndEndsByCtrlC) {
   const auto line = quoted(shell({}, "read typed </dev/tty"));
   Seat seat({"sh", "-c", "set -m; " + line + " </dev/null; echo code $?"});
   EXPECT_TRUE(seat.shows("uses a terminal that is not the tool's stdin")) << seat.seen();

@@ -63,7 +63,7 @@ class WatchedRun : public RunTool {
   }
 };
 
-TEST_F(WatchedRun, ACommandThatTellsOfNoProgressIsEnded) {
+TEST_F(WatchedRun, ACommandThatReportsNoProgressIsEnded) {
   Process run(shell({"--once", "--stall-after", "200ms"}, for_ever));
   EXPECT_EQ(run.ended(), 79) << run.err();
   EXPECT_TRUE(mentions(run.err(), "stalled"));
@@ -129,7 +129,7 @@ TEST_F(WatchedRun, WhatCannotBeWatchedIsRefused) {
     EXPECT_EQ(Process(words(options, {"true"})).ended(), code) << options.front();
 }
 
-TEST_F(WatchedRun, ItTellsOfItselfByHttp) {
+TEST_F(WatchedRun, ItServesItsStatusByHttp) {
   Process leader(shell({"--http", "127.0.0.1:0", "--id", "ann"}, "echo $TENURE_TOKEN; " + for_ever));
   const auto at = address(leader);
   ASSERT_TRUE(begun(leader)) << leader.err();

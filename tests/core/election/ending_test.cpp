@@ -56,7 +56,7 @@ TEST(Ending, ADrainThatLosesItsLeaseKeepsItsReasonAndGetsNoMoreTime) {
   EXPECT_FALSE(ending.renews(now));
 }
 
-TEST(Ending, TheEndOfTheTimeIsToldOnceAndSoIsAnOverrun) {
+TEST(Ending, TheEndOfTheTimeIsReportedOnceAndSoIsAnOverrun) {
   Ending ending;
   ending.lose(Reason::lapsed, now + 1s, now + 2s);
   EXPECT_EQ(ending.reason(), Reason::lapsed);

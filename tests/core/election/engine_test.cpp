@@ -425,7 +425,7 @@ TYPED_TEST(EngineOfEither, BeforeTheStartEverythingIsNamedAndZero) {
 }
 
 /// The first lateness is excused: it may be our own.
-TYPED_TEST(EngineOfEither, ACallThatIgnoresItsLimitTellsForHowLong) {
+TYPED_TEST(EngineOfEither, ACallThatIgnoresItsLimitIsReportedWithItsDuration) {
   ASSERT_TRUE(this->starts_to_lead(this->noting()));
   ASSERT_TRUE(this->wedge());
   EXPECT_EQ(this->metrics().wedged, LateCall::grace);
@@ -437,7 +437,7 @@ TYPED_TEST(EngineOfEither, ACallThatIgnoresItsLimitTellsForHowLong) {
   EXPECT_TRUE(eventually([&] { return this->metrics().wedged == 0s; }));
 }
 
-TYPED_TEST(EngineOfEither, AnOustingThatOutstaysItsTimeTellsForHowLong) {
+TYPED_TEST(EngineOfEither, AnOustingThatTakesTooLongIsReportedWithItsDuration) {
   std::latch ousting(1), released(1);
   auto hooks = this->noting();
   hooks.ousting = [&](const Ousting& o) {
@@ -461,7 +461,7 @@ TYPED_TEST(EngineOfEither, AnOustingThatOutstaysItsTimeTellsForHowLong) {
 }
 
 /// A log hook that blocks, which it must not, stops the engine. It leads from before the line on, and says so.
-TYPED_TEST(EngineOfEither, ItTellsForHowLongItDoesNotAct) {
+TYPED_TEST(EngineOfEither, MetricsShowForHowLongItDoesNotAct) {
   std::latch blocked(1), released(1);
   Hooks hooks{.log =
                   [&](const LogLine& line) {
@@ -488,7 +488,7 @@ TYPED_TEST(EngineOfEither, ItTellsForHowLongItDoesNotAct) {
 
 // ---- what is refused ----
 
-TYPED_TEST(EngineOfEither, WhatIsWrongIsToldAtOnce) {
+TYPED_TEST(EngineOfEither, BadOptionsAreRefusedAtOnce) {
   EXPECT_THROW(this->make({.stall_after = -1ns}, this->clock), std::invalid_argument);
   EXPECT_THROW(this->make({.stall_after = 1s, .stall_pause = -1ns}, this->clock), std::invalid_argument);
   EXPECT_THROW(this->make({.stall_after = 1s, .stall_pause = 1h + 1ns}, this->clock), std::invalid_argument);

@@ -130,7 +130,7 @@ TEST_F(WantOfDescriptors, ALeaderEndsWithoutADescriptor) {
   manager.reset();
 }
 
-TEST_F(WantOfDescriptors, AFollowerOutlivesAWantOfDescriptorsAndTellsOfIt) {
+TEST_F(WantOfDescriptors, AFollowerOutlivesALackOfDescriptorsAndReportsIt) {
   const auto scripted = std::make_shared<HeldStore>();
   std::atomic<int> told{0};
   Hooks hooks;
@@ -191,7 +191,7 @@ struct ScarcityOfEither : testing::Test {};
 using Forms = testing::Types<One, Many>;
 TYPED_TEST_SUITE(ScarcityOfEither, Forms);
 
-TYPED_TEST(ScarcityOfEither, WhoseThreadsCannotBeHadIsToldSoAndEnds) {
+TYPED_TEST(ScarcityOfEither, WithoutItsThreadsStartThrowsAndEverythingEnds) {
   for (int there = 0; there < TypeParam::threads; ++there) {
     TypeParam form;
     try {

@@ -17,7 +17,7 @@ std::string told(Repeats& repeats, Clock::Duration at, std::string message, Faul
   return error ? error->message : "";
 }
 
-TEST(Repeats, TheSameWordsWithOtherNumbersAreToldOnceAMinute) {
+TEST(Repeats, TheSameWordsWithOtherNumbersAreLoggedOnceAMinute) {
   Repeats repeats;
   EXPECT_EQ(told(repeats, 0s, "still connecting after 200 ms"), "still connecting after 200 ms");
   EXPECT_EQ(told(repeats, 10s, "still connecting after 500 ms"), "");
@@ -30,7 +30,7 @@ TEST(Repeats, TheSameWordsWithOtherNumbersAreToldOnceAMinute) {
   EXPECT_EQ(told(repeats, 300s, "still connecting after 9 ms"), "still connecting after 9 ms");
 }
 
-TEST(Repeats, OtherWordsAndOtherFaultsAreToldAtOnceAndThoseInTurnTheyAreNot) {
+TEST(Repeats, OtherWordsAndFaultsAreLoggedAtOnceButNotInTurns) {
   Repeats repeats;
   EXPECT_EQ(told(repeats, 0s, "a"), "a");
   EXPECT_EQ(told(repeats, 1s, "b"), "b");

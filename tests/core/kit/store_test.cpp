@@ -7,7 +7,7 @@
 namespace tenure {
 namespace {
 
-TEST(ForkedChild, IsToldWhatItsParentOpenedAndToOpenItAgain) {
+TEST(ForkedChild, GetsAnErrorThatNamesWhatToOpenAgain) {
   const auto error = forked_child("/run/reports");
   EXPECT_EQ(error.fault, Fault::misconfigured);
   EXPECT_NE(error.message.find("forked from the one that opened /run/reports"), std::string::npos) << error.message;

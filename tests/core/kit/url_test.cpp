@@ -156,7 +156,7 @@ TEST(Url, ASettingOfAnotherKindIsRefusedWithoutItsValue) {
     EXPECT_EQ(taken(value), "refused") << value;
 }
 
-TEST(Url, CredentialsReplaceWhatTheyTell) {
+TEST(Url, CredentialsReplaceThoseOfTheUrl) {
   Opening opening{.url = "redis://u:p@h"};
   EXPECT_FALSE(credentials_of(opening, parse_url(opening)));
   Credentials told{.password = "new"};

@@ -8,6 +8,7 @@
 
 #include <tenure/conditional_store.hpp>
 
+#include "lateness.hpp"
 #include "within.hpp"
 
 namespace tenure::test {

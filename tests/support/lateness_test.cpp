@@ -68,7 +68,7 @@ class LatenessTest : public testing::Test {
   }
 
   Scratch scratch_;
-  const Lateness lateness_;
+  const Lateness lateness_{};
   std::optional<Process> program_;
 };
 

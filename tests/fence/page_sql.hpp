@@ -31,7 +31,8 @@ inline std::optional<std::string> by_client(const std::string& client, const std
 
 /// Why this client cannot be had.
 inline std::string needs(const std::string& client) {
-  return client == "jdbc" ? "needs libpostgresql-jdbc-java and a JDK" : "needs python3-psycopg2";
+  if (client == "jdbc") return "needs libpostgresql-jdbc-java and a JDK";
+  return client == "go" ? "needs golang-github-lib-pq-dev and golang-go" : "needs python3-psycopg2";
 }
 
 /// For the name of a test.

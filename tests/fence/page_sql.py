@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 # Runs the SQL of adapters/fence/README.md through another client, with names of a test in place of its own.
-# usage: page_sql.py PAGE URL psycopg|jdbc WORK single|group NAME=VALUE...
+# usage: page_sql.py PAGE URL psycopg|jdbc|go WORK single|group NAME=VALUE...
 # It prints "committed" or "refused", and exits with 77 where the client is missing (Debian: python3-psycopg2;
-# libpostgresql-jdbc-java with a JDK).
+# libpostgresql-jdbc-java with a JDK; golang-github-lib-pq-dev with golang-go).
 import os
 import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from urllib.parse import urlsplit
 
 page, url, client, work, kind, *changes = sys.argv[1:]
@@ -29,6 +30,15 @@ def by_jdbc():
     java = ["java", "-cp", jar, os.path.join(os.path.dirname(__file__), "page_sql.java"),
             f"jdbc:postgresql://{at.hostname}:{at.port}{at.path}", at.username, at.password]
     sys.exit(subprocess.run(java, input="\n".join(statements), text=True).returncode)
+
+
+def by_go():
+    if not os.path.exists("/usr/share/gocode/src/github.com/lib/pq") or not shutil.which("go"):
+        sys.exit(77)
+    with tempfile.TemporaryDirectory() as cache:
+        go = ["go", "run", os.path.join(os.path.dirname(__file__), "page_sql.go"), url + "?sslmode=disable"]
+        where = {**os.environ, "GO111MODULE": "off", "GOPATH": "/usr/share/gocode", "GOCACHE": cache}
+        sys.exit(subprocess.run(go, input="\n".join(statements), text=True, env=where).returncode)
 
 
 def by_psycopg():
@@ -53,4 +63,4 @@ def by_psycopg():
     print("committed")
 
 
-by_jdbc() if client == "jdbc" else by_psycopg()
+{"psycopg": by_psycopg, "jdbc": by_jdbc, "go": by_go}[client]()

@@ -218,7 +218,7 @@ TEST_P(PostgresGroupFenceOfThePage, ServesOtherClientsToo) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Quick, PostgresGroupFenceOfThePage, testing::Values("psycopg"), client_of);
-INSTANTIATE_TEST_SUITE_P(Long, PostgresGroupFenceOfThePage, testing::Values("jdbc"), client_of);
+INSTANTIATE_TEST_SUITE_P(Long, PostgresGroupFenceOfThePage, testing::Values("jdbc", "go"), client_of);
 
 TEST_F(PostgresGroupFence, TheSqlFileAloneMakesTheTableSo) {
   admin("drop table " + sessions_ + ", " + leads_);

@@ -321,7 +321,7 @@ TEST_P(PostgresFenceOfThePage, ServesOtherClientsToo) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Quick, PostgresFenceOfThePage, testing::Values("psycopg"), client_of);
-INSTANTIATE_TEST_SUITE_P(Long, PostgresFenceOfThePage, testing::Values("jdbc"), client_of);
+INSTANTIATE_TEST_SUITE_P(Long, PostgresFenceOfThePage, testing::Values("jdbc", "go"), client_of);
 
 // ---- fences that are built wrongly ----
 

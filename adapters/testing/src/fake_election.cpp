@@ -34,10 +34,11 @@ constexpr auto fake_election = "fake";
 class FakeElection::Impl {
  public:
   Impl(Hooks hooks, const Timing& timing)
-      : timing_(validated(timing)),
+      : timing_(timing),
         hooks_(std::move(hooks)),
         candidacy_(timing_, 1, stall_limits(hooks_)),
         validity_(std::make_shared<OwnValidity>(clock_)) {
+    timing_.validate();
     candidacy_.start(clock_.now());
     settle();
   }

@@ -48,10 +48,6 @@ using Effect = std::variant<effect::Ask, effect::Interrupt, effect::Publish, eff
                             effect::FireStop, effect::DoneBy, effect::End, effect::FireExpired, effect::Overrun,
                             effect::Report, effect::Heard, effect::Ended>;
 
-// What a user gives, once it is checked. They throw std::invalid_argument.
-Timing validated(const Timing& timing);
-StallLimits stall_limits(const Hooks& hooks);
-
 class Candidacy {
  public:
   using Time = Clock::Time;

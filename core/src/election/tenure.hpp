@@ -33,6 +33,7 @@ struct StallLimits {
   Clock::Duration after{};  ///< Zero: the work need not tell of its progress.
   Clock::Duration pause{};
 };
+StallLimits stall_limits(const Hooks& hooks);  ///< Throws std::invalid_argument.
 
 /// Of an error, and of what led to an end. Others may have written it: it is printable from here on.
 inline constexpr std::size_t longest_text = 2000;

@@ -21,7 +21,6 @@
 #include <tenure/spread.hpp>
 #include <tenure/timing.hpp>
 
-#include "election/candidacy.hpp"
 #include "election/late_call.hpp"
 #include "election/lease.hpp"
 #include "election/tenure.hpp"

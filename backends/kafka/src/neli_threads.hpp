@@ -148,8 +148,8 @@ class NeliThreads final : public MachineThreads<NeliThreads, Fact, CallResult> {
           Fault::timed_out,
           "reading the record: the coordinator took a commit, and answers no read. Perhaps a former leader has a "
           "transaction open (kafka::Transactions): it ends by its transaction.timeout.ms, or up to 10 s later. If it "
-          "does not, Kafka's kafka-transactions.sh may find it (find-hanging --topic __consumer_offsets) and end it "
-          "(abort)"};
+          "does not, Kafka's kafka-transactions.sh shows where it started (describe-producers --topic "
+          "__consumer_offsets --partition N), and ends it (abort --start-offset)"};
     if (!found) return std::move(found).error();
     auto& commits = *found;
     return Reading{std::move(commits[0]), commits[1] ? std::move(commits[1]->metadata) : std::string()};

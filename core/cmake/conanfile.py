@@ -26,7 +26,7 @@ ROOMS = {
     "prometheuscpp": ("prometheus-cpp/[>=1.0.1]", ["prometheus-cpp::prometheus-cpp-core"]),
     "spdlog": ("spdlog/[>=1.10]", ["spdlog::spdlog"]),
     "gmock": ("gtest/[>=1.12]", ["gtest::gmock"]),
-    "http": ("cpp-httplib/[>=0.11.4]", ["cpp-httplib::cpp-httplib"]),
+    "http": ("nlohmann_json/[>=3.11]", ["nlohmann_json::nlohmann_json"]),
 }
 HEADERS_ONLY = ("fence", "gmock", "prometheuscpp", "spdlog")
 
@@ -66,7 +66,7 @@ class Tenure(ConanFile):
                 asked[reference] = asked.get(reference, False) or room in HEADERS_ONLY
         for reference, transitive in asked.items():
             self.requires(reference, transitive_headers=transitive)
-        if (self.options.http or self.options.etcd or self.options.object) and not self.options.json:
+        if (self.options.etcd or self.options.object) and not (self.options.json or self.options.http):
             self.requires(ROOMS["json"][0])
         if self.options.object:
             self.requires("openssl/[>=1.1.1]")
@@ -112,7 +112,7 @@ class Tenure(ConanFile):
             if room == "stores":
                 component.requires += stores
             if room == "http":
-                component.requires += ["prometheus", *ROOMS["json"][1]]
+                component.requires.append("prometheus")
             if room == "gmock":
                 component.requires.append("testing")
             if room == "prometheuscpp":

@@ -62,10 +62,10 @@ inline Clock::Duration waited_for_processors() {
 /// Of the test that runs.
 inline std::atomic<Clock::rep> test_began{0}, pressed_before_test{0};
 
-/// For a real server's answer that did not come within its limit, which is a second or more. That excuses the test if,
+/// For what did not come within a limit of a second or more, such as a real server's answer. That excuses the test if,
 /// since it began, tasks waited for a processor half of the time. A sleeper is woken soon then; who computes is late
 /// all the same.
-inline void answer_was_late() {
+inline void excuse_if_busy() {
   const auto taken = boot_clock().now().time_since_epoch() - Clock::Duration(test_began);
   const auto pressed = waited_for_processors() - Clock::Duration(pressed_before_test);
   if (taken >= std::chrono::seconds(1) && pressed > taken / 2) machine_starved = true;

@@ -34,7 +34,7 @@ inline Record released(Record made) {
 template <class T>
 T value(Result<T> result) {
   if (!result) {
-    if (result.error().fault == Fault::timed_out || result.error().fault == Fault::unreachable) answer_was_late();
+    if (result.error().fault == Fault::timed_out || result.error().fault == Fault::unreachable) excuse_if_busy();
     ADD_FAILURE() << to_string(result.error().fault) << ": " << result.error().message;
     return {};
   }

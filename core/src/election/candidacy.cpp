@@ -3,6 +3,7 @@
 #include "election/candidacy.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 #include <utility>
 
 #include "kit/in_ms.hpp"
@@ -19,6 +20,9 @@ constexpr int prompt_denials = 8;
 /// This many acquires in a row without an answer are repeated soon. Further ones leave a store in trouble alone.
 constexpr int prompt_acquires = 8;
 
+/// A longer one means never, and could overflow a Clock::Time.
+constexpr Clock::Duration longest_stall = std::chrono::hours(24 * 365 * 100);
+
 template <class... F>
 struct Overloaded : F... {
   using F::operator()...;
@@ -27,6 +31,14 @@ template <class... F>
 Overloaded(F...) -> Overloaded<F...>;
 
 }  // namespace
+
+StallLimits stall_limits(const Hooks& hooks) {
+  if (hooks.stall_after < Clock::Duration::zero())
+    throw std::invalid_argument("Hooks::stall_after: it is negative; 0 turns the watch off");
+  if (hooks.stall_pause < Clock::Duration::zero() || hooks.stall_pause > max_term)
+    throw std::invalid_argument("Hooks::stall_pause: it must be between 0 and 1 h");
+  return {std::min(hooks.stall_after, longest_stall), hooks.stall_pause};
+}
 
 Candidacy::Candidacy(const Timing& timing, std::uint64_t jitter_seed, StallLimits stall)
     : stall_(stall), timing_(timing), jitter_state_(jitter_seed) {

@@ -141,9 +141,14 @@ struct EngineOfEither : testing::Test, Form {
   bool wedge() {
     this->store->hang();
     clock.advance(timing.renew + timing.renew / 20);
-    if (!this->hangs() || !clock.await_parked(1)) return false;
+    if (!this->hangs() || !settled()) return false;
     clock.advance(timing.call + LateCall::grace);
-    return clock.await_parked(1);
+    return settled();
+  }
+  /// Who waits while another thread decides is parked, and does not know yet until when.
+  bool settled() {
+    return eventually([&] { return clock.now() < clock.next_alarm() && clock.next_alarm() < Clock::Time::max(); }) &&
+           clock.await_parked(1);
   }
 };
 

@@ -36,7 +36,8 @@ class ManualClock final : public Clock {
   void step_unix(Duration by);  ///< Steps the wall clock alone, forward or back.
 
   /// Waits until at least `n` threads wait on this clock for a time to come, with no wake-up pending for any of them.
-  /// It waits for 10 s of real time at most, and then returns false.
+  /// It waits for 10 s of real time at most, and then returns false. A manager's thread may be parked while another one
+  /// decides until when: where the exact time matters, wait until next_alarm() is what you expect.
   bool await_parked(std::size_t n);
 
   /// The earliest time that a waiting thread waits for; Time::max() if there is none.

@@ -233,6 +233,42 @@ TEST_F(Roles, R4WhoJoinedBeforeTheGroupWasThereWaitsForNoLeaseInALaterGeneration
   }
 }
 
+/// Its own claims may have been lost in the rebalance that brought us in.
+TEST_F(Roles, R4WhoHearsByANonceOfItsGenerationThatTheGroupIsNewWaitsForNoLease) {
+  for (const bool now : {false, true}) {
+    s = Scene();
+    s.open();
+    s.assign({record_of(1), nonce_of(1), farewell_of(1)}, 12);
+    s.accept();
+    s.offset(nonce_of(0)) = Commit{1, now ? "other.7;new12" : "other.7;new2"};
+    s.offset(record_of(0)) = foreign({5}, "other");
+    s.read();
+    EXPECT_EQ(s.allotted(role(1)), now);
+    s.rebalance({record_of(1), nonce_of(1), farewell_of(1)}, 13);
+    s.prove();
+    EXPECT_FALSE(s.allotted(role(1))) << "it may have left";
+  }
+}
+
+TEST_F(Roles, R4WhoWasThereBeforeTheGroupTellsTheOthersForALease) {
+  const auto nonce = [&] {
+    std::string told;
+    for (; s.sent && told.empty(); s.accept())
+      if (s.sent->commits.contains(nonce_of(0))) told = s.sent->commits.at(nonce_of(0)).metadata;
+    return told;
+  };
+  s.join(all_partitions, 1);
+  EXPECT_EQ(nonce(), "me.1;new1");
+  s.read();
+  s.accept();  // Unit 0 tells the number.
+  s.do_commit({role(0), role(1)});
+  s.rebalance({record_of(0), nonce_of(0), farewell_of(0), record_of(1), nonce_of(1), farewell_of(1)}, 2);
+  EXPECT_EQ(nonce(), "me.2;new2") << "it has nothing to read, but others may have";
+  for (int i = 0; i < 2; ++i) s.pass(lease / 2), s.do_commit();
+  s.rebalance(all_partitions, 3);
+  EXPECT_EQ(nonce(), "") << "they know it by the records now";
+}
+
 TEST_F(Roles, R4OnlyTheFirstHandleJoinedBeforeTheGroupWasThere) {
   s.open(true);
   s.assign(all_partitions, 2);

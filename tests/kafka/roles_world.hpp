@@ -520,10 +520,13 @@ inline void Process::carry_out(role_effect::ReadMember& e) {
 inline void Process::carry_out(role_effect::Observe& e) {
   world.after(world.delay(), [this, e, born = life] {
     const auto topic = e.topic ? std::optional(partitions_of(world.topic_units)) : std::nullopt;
-    world.after(cut() ? 1500ms : world.delay(), [this, born, topic, lost = cut(), seen = world.read(e.partitions)] {
-      if (crashed || life != born) return;
-      give(role_fact::Observed{lost ? Result<role_fact::Offsets>(Error{Fault::timed_out, "lost"}) : seen, topic});
-    });
+    const bool new_group = world.generation == 0 && world.members.empty();
+    world.after(cut() ? 1500ms : world.delay(),
+                [this, born, topic, new_group, lost = cut(), seen = world.read(e.partitions)] {
+                  if (crashed || life != born) return;
+                  give(role_fact::Observed{lost ? Result<role_fact::Offsets>(Error{Fault::timed_out, "lost"}) : seen,
+                                           topic, new_group});
+                });
   });
 }
 

@@ -43,6 +43,7 @@ class Membership {
   struct Place {
     bool assigned{};  ///< And no rebalance has begun since.
     Time assigned_at{};
+    int generation{};
     bool lost{};                      ///< It ended by an eviction.
     bool fenced{};                    ///< The coordinator accepts nothing more in it.
     bool doubtful{};                  ///< A commit of it may yet be written, over later ones.
@@ -50,6 +51,7 @@ class Membership {
     std::optional<Time> drain_by{};   ///< A rebalance has begun. The unassign waits so long for an answer.
     std::string nonce{};              ///< As sent last.
     bool nonce_stands{};              ///< It was acknowledged.
+    bool vouched{};                   ///< A founder that is in this generation, too, says that the group is new.
     Time try_again{Time::min()};      ///< No commit before.
     std::optional<std::uint64_t> reading{};
     Time read_again{Time::min()};  ///< No read before.
@@ -90,7 +92,7 @@ class Membership {
     trouble = troubled.error;
   }
   void take_place(int generation, Time now) {
-    static_cast<Place&>(*handle_) = {.assigned = true, .assigned_at = now};
+    static_cast<Place&>(*handle_) = {.assigned = true, .assigned_at = now, .generation = generation};
     if (!handle_->joined_at) handle_->joined_at = now, handle_->founder = handle_->founder || generation == 1;
     handle_->keeps_rank = false;
     handle_->owes_since.reset();
@@ -185,6 +187,10 @@ class Membership {
     if (!handle_) return;
     const bool waits = owes || handle_->outstanding;
     handle_->owes_since = waits ? std::optional(handle_->owes_since.value_or(now)) : std::nullopt;
+  }
+  /// It knows that what has no record was never led, and others cannot know it yet: the group is as young as that.
+  bool vouches(Duration lease, Time now) const {
+    return handle_ && handle_->founder && now < *handle_->joined_at + lease;
   }
   /// Its commits fail. One failure that no other follows is none.
   bool failing(Duration lease, Time now) const { return handle_->failed && now < handle_->failed->at + lease; }

@@ -9,6 +9,9 @@ namespace {
 
 std::string farewell_text(const std::string& incarnation) { return "v1;" + incarnation; }
 
+/// Ends the nonce of who knows that the group is new. The next generation may be without it.
+std::string new_in(int generation) { return ";new" + std::to_string(generation); }
+
 const std::optional<Commit>& commit_at(const role_fact::Offsets& read, int partition) {
   return read.at(static_cast<std::size_t>(partition));
 }
@@ -71,6 +74,9 @@ void Roles::read(const role_fact::MemberRead& read) {
   member_->read_again = now_ + std::min(read_pause_, config_.observe_every);
   read_pause_ = std::min(2 * read_pause_, config_.observe_every);
   look_for_strangers(found, false);
+  for (int i = 0; i < config_.units; ++i)
+    if (const auto& said = commit_at(found, nonce_of(i)); said && said->metadata.ends_with(new_in(member_->generation)))
+      member_->vouched = true;
   numbers_ = UnitNumbers(found);
   for (int i = 0; i < config_.units; ++i) {
     auto& unit = of(i);
@@ -132,7 +138,8 @@ void Roles::serve_reads() {
   grow_if_free();
   if (!member_.assigned() || member_->fenced || member_->reading || member_->outstanding) return;
   serve_numbers();
-  if (!member_.assigned() || member_->outstanding || all_settled() || !due(member_->try_again)) return;
+  const bool tells = member_.vouches(config_.lease, now_) && !member_->nonce_stands;
+  if (!member_.assigned() || member_->outstanding || (all_settled() && !tells) || !due(member_->try_again)) return;
   if (!member_->nonce_stands) return send_nonce();
   if (!due(member_->read_again)) return;
   member_->reading = next_id();
@@ -160,6 +167,7 @@ void Roles::send_nonce() {
   const auto owned = lowest();
   if (!owned) return;
   member_->nonce = config_.incarnation + "." + std::to_string(++nonces_);
+  if (member_.vouches(config_.lease, now_)) member_->nonce += new_in(member_->generation);
   member_->read_again = now_;
   Plan plan;
   plan.commits[nonce_of(*owned)] = {1, member_->nonce};
@@ -351,7 +359,8 @@ Roles::Time Roles::claimable_at(int index) const {
   const auto& unit = of(index);
   const bool fresh = numbers_.grown_from() && index >= numbers_.grown_from() && !unit.view.ever_seen();
   const bool free = (fresh && !config_.first_claim_waits) || given_up(unit);
-  const auto own = free ? Time::min() : unit.view.claimable_at(member_->assigned_at, member_->founder);
+  const auto own =
+      free ? Time::min() : unit.view.claimable_at(member_->assigned_at, member_->founder || member_->vouched);
   return std::max({own, strangers_.until(), stranger_leads_until_});
 }
 

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Goal: of processes that are stopped in the midst of transactions, killed and restarted, while their server is killed
 // and stopped too, none commits anything after its successor's claim; without the fence some do. Method: bookkeepers at
-// a real server of the test's own, and a nemesis. Each leader reads the ledger before it writes. What it finds of
-// earlier tokens must be all that there ever is of them: nothing is committed later, and nothing is lost. What is
-// committed between a claim and that reading is not seen.
+// a real server of the test's own, PostgreSQL also with a standby that takes over, and a nemesis. Each leader reads the
+// ledger before it writes. What it finds of earlier tokens must be all that there ever is of them: nothing is committed
+// later, and nothing is lost. What is committed between a claim and that reading is not seen.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <iostream>
+#include <memory>
 #include <sstream>
 
 #include "book.hpp"
+#include "eventually.hpp"
 #include "lateness.hpp"
 #include "launched.hpp"
 #include "nemesis.hpp"
@@ -28,7 +30,8 @@ struct Subject {
   std::vector<std::string> loose{"none"};  ///< Fences that are none.
   /// Whether the server is killed, too. A killed broker once kept the offset of a transaction pending for ever.
   bool crashes{true};
-  bool refuses{};  ///< A former leader is told so by the fence. Else the server may have ended its transaction.
+  bool promotes{};  ///< After a crash a standby takes over, and the one that was killed never comes back.
+  bool refuses{};   ///< A former leader is told so by the fence. Else the server may have ended its transaction.
   friend std::ostream& operator<<(std::ostream& out, const Subject& subject) { return out << subject.name; }
 };
 
@@ -36,6 +39,7 @@ std::vector<Subject> subjects() {
   const std::vector<std::string> in_group{"--term-ms", "500", "--elections", "1"}, plain{"none", "plain"};
   const std::vector<Subject> all{{.name = "postgres", .store = "postgres", .loose = plain},
                                  {.name = "postgres_group", .store = "postgres", .arguments = in_group, .loose = plain},
+                                 {.name = "postgres_standby", .store = "postgres", .promotes = true},
                                  {.name = "etcd", .store = "etcd", .refuses = true},
                                  {.name = "redis", .store = "redis", .refuses = true},
                                  {.name = "redis_group", .store = "redis", .arguments = in_group, .refuses = true},
@@ -99,15 +103,57 @@ std::ostream& operator<<(std::ostream& out, const Sum& sum) {
   return out << '\n';
 }
 
+/// The server of a test; of PostgreSQL it may have a standby that has all that is acknowledged.
+class Servers {
+ public:
+  explicit Servers(const Subject& subject)
+      : server_(std::make_unique<Launched>(subject.store, subject.promotes ? synchronous : "")) {
+    if (subject.promotes && runs()) follow();
+  }
+
+  bool runs() const { return server_->runs(); }
+  const Launched& now() const { return *server_; }
+  /// Of the one that serves at any time.
+  std::string url() const {
+    auto out = server_->url();
+    if (standby_)
+      out.insert(out.rfind('/'), ",127.0.0.1:" + standby_->said(port)).append("?target_session_attrs=read-write");
+    return out;
+  }
+  /// The standby takes over, and another one follows it, where the first server was.
+  void fail_over() {
+    server_->crash();
+    standby_->promote();
+    const auto where = " --port " + server_->said(port);
+    server_ = std::move(standby_);
+    follow(where);
+  }
+
+ private:
+  static constexpr auto port = "TENURE_POSTGRES_PORT";
+  static constexpr auto synchronous = "--set 'synchronous_standby_names=*'";
+
+  void follow(const std::string& where = {}) {
+    standby_ =
+        std::make_unique<Launched>("postgres", synchronous + where + " --standby-of " + server_->directory().string());
+    EXPECT_TRUE(eventually([&] {
+      return output_of("psql '" + server_->said("TENURE_POSTGRES_SOCKET") +
+                       "' -Atc 'select sync_state from pg_stat_replication'") == "sync";
+    }));
+  }
+
+  std::unique_ptr<Launched> server_, standby_;
+};
+
 class Ledger : public testing::TestWithParam<Subject> {
  protected:
   void SetUp() override {
-    if (!server_.runs()) GTEST_SKIP() << "no server: docker/" << GetParam().store << " says why";
+    if (!servers_.runs()) GTEST_SKIP() << "no server: docker/" << GetParam().store << " says why";
   }
 
   /// Each has a ledger of its own.
   Fleet fleet(const std::string& fence) {
-    std::vector<std::string> arguments{"--store", server_.url(), "--fence", fence, "--election", "jobs_" + fence};
+    std::vector<std::string> arguments{"--store", servers_.url(), "--fence", fence, "--election", "jobs_" + fence};
     arguments.insert(arguments.end(), GetParam().arguments.begin(), GetParam().arguments.end());
     return {TENURE_BOOKKEEPERS + GetParam().store, arguments, scratch_ / fence};
   }
@@ -120,21 +166,21 @@ class Ledger : public testing::TestWithParam<Subject> {
     std::cout << sum;
     return sum;
   }
-  /// One stops itself just before it commits, and goes on once its successor has read the ledger.
-  Sum stopped_before_its_commit(const std::string& fence);
 
   static constexpr auto patience = 90s;
   const Scratch scratch_;
-  const Launched server_{GetParam().store};
+  Servers servers_{GetParam()};
 };
 
 TEST_P(Ledger, WhatALeaderFindsOfItsPredecessorsIsAllThatThereEverIsOfThem) {
   auto books = fleet("strict");
   auto plan = Plan::from_environment(GetParam().term, 20);
   plan.between_most *= 2;  // the server, too, takes a while to come back
-  plan.deeds = {{done_to::frozen, [&](pid_t) { server_.freeze(); }, [&] { server_.thaw(); }}};
-  if (GetParam().crashes)
-    plan.deeds.push_back({done_to::crashed, [&](pid_t) { server_.crash(); }, [&] { server_.restart(); }});
+  plan.deeds = {{done_to::frozen, [&](pid_t) { servers_.now().freeze(); }, [&] { servers_.now().thaw(); }}};
+  if (GetParam().promotes)
+    plan.deeds.push_back({done_to::crashed, [&](pid_t) { servers_.fail_over(); }});
+  else if (GetParam().crashes)
+    plan.deeds.push_back({done_to::crashed, [&](pid_t) { servers_.now().crash(); }, [&] { servers_.now().restart(); }});
   plan.enough = [&] {
     const auto sum = sum_of(books.events());
     return sum.leaders >= 5 && sum.events.contains("kept") && sum.events.at("kept") >= 50 &&
@@ -148,7 +194,14 @@ TEST_P(Ledger, WhatALeaderFindsOfItsPredecessorsIsAllThatThereEverIsOfThem) {
   EXPECT_EQ(sum.lost, 0) << TENURE_PROMISE;
 }
 
-Sum Ledger::stopped_before_its_commit(const std::string& fence) {
+/// A standby changes nothing here.
+class FormerLeader : public Ledger {
+ protected:
+  /// One stops itself just before it commits, and goes on once its successor has read the ledger.
+  Sum stopped_before_its_commit(const std::string& fence);
+};
+
+Sum FormerLeader::stopped_before_its_commit(const std::string& fence) {
   SCOPED_TRACE(fence);
   auto books = fleet(fence);
   const auto former = books.start("former", {"--stops", "1"});
@@ -169,12 +222,20 @@ Sum Ledger::stopped_before_its_commit(const std::string& fence) {
   return closed(books);
 }
 
-TEST_P(Ledger, AProcessThatStoodStillBeforeItsCommitCommitsOnlyWhereNoFenceIs) {
+TEST_P(FormerLeader, ThatStoodStillBeforeItsCommitCommitsOnlyWhereNoFenceIs) {
   EXPECT_EQ(stopped_before_its_commit("strict").late, 0) << TENURE_PROMISE;
   for (const auto& fence : GetParam().loose) EXPECT_GE(stopped_before_its_commit(fence).late, 1) << fence;
 }
 
-INSTANTIATE_TEST_SUITE_P(Stores, Ledger, testing::ValuesIn(subjects()), [](const auto& one) { return one.param.name; });
+std::vector<Subject> without_standbys() {
+  auto out = subjects();
+  std::erase_if(out, [](const Subject& subject) { return subject.promotes; });
+  return out;
+}
+
+const auto name_of = [](const auto& one) { return one.param.name; };
+INSTANTIATE_TEST_SUITE_P(Stores, Ledger, testing::ValuesIn(subjects()), name_of);
+INSTANTIATE_TEST_SUITE_P(Stores, FormerLeader, testing::ValuesIn(without_standbys()), name_of);
 
 }  // namespace
 }  // namespace tenure::test

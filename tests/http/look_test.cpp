@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Goal: the documents say what the manager said, and no change is lost between two looks. Method: looks made by hand.
+// Goal: the documents say what the manager said, no change is lost between two looks, and who asks is answered.
+// Method: looks and requests made by hand.
 #include "look.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sys/socket.h>
+
+#include <array>
+#include <new>
+
 #include "bearer.hpp"
+#include "protocol.hpp"
 
 namespace tenure::http {
 namespace {
@@ -78,6 +85,21 @@ TEST(Ailment, AManagerThatDoesNotTurnAndAnOustingThatDoesNotEndAreAilments) {
   overran.overrun = 6s;
   EXPECT_THAT(ailment(stuck, 5s), testing::HasSubstr("6000 ms"));
   EXPECT_THAT(ailment(overran, 5s), testing::HasSubstr("ousting()"));
+}
+
+TEST(Protocol, WhereNoAnswerCanBeMadeTheClientIsAnswered500) {
+  int ends[2];
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends), 0);
+  const Descriptor client(ends[0], "socketpair");
+  const std::string request = "GET /leader HTTP/1.1\r\nHost: x\r\n\r\n";
+  ASSERT_EQ(::send(client.get(), request.data(), request.size(), 0), static_cast<ssize_t>(request.size()));
+  const auto fails = [](const Request&) -> Response { throw std::bad_alloc(); };
+  Connection connection(ends[1], 1min);
+  Protocol(fails, [](std::string_view) { return true; }, {}).serve(connection);
+  std::array<char, 4096> got{};
+  ASSERT_GT(::recv(client.get(), got.data(), got.size() - 1, 0), 0);
+  EXPECT_THAT(got.data(), testing::StartsWith("HTTP/1.1 500 "));
+  EXPECT_THAT(got.data(), testing::HasSubstr("ask again"));
 }
 
 TEST(Bearer, OnlyTheWholeTokenIsRight) {

@@ -46,22 +46,26 @@ inline std::map<std::string, std::string> read_env(const std::filesystem::path& 
 /// A server of a test's own, by docker/STORE. It ends with this object, or with this process.
 class Launched {
  public:
-  explicit Launched(const std::string& store)
+  /// `options`: more for the launcher.
+  explicit Launched(const std::string& store, const std::string& options = {})
       : kafka_(store == "kafka"),
         launcher_(TENURE_LAUNCHERS + store),
         variable_(kafka_                ? "TENURE_KAFKA_BROKERS"
                   : store == "postgres" ? "TENURE_POSTGRES_URL"
                                         : upper(store)),
         directory_(output_of(
-            launcher_ + " start --owner " + std::to_string(::getpid()) +
+            launcher_ + " start --owner " + std::to_string(::getpid()) + ' ' + options +
             (kafka_ ? " --set group.min.session.timeout.ms=1000 --set group.initial.rebalance.delay.ms=0" : ""))) {}
   ~Launched() { call("stop"); }
   Launched(const Launched&) = delete;
   Launched& operator=(const Launched&) = delete;
 
   bool runs() const { return !directory_.empty(); }
+  const std::filesystem::path& directory() const { return directory_; }
+  /// What the launcher says of it.
+  std::string said(const std::string& variable) const { return read_env(directory_)[variable]; }
   std::string url() const {
-    auto address = read_env(directory_)[variable_];
+    auto address = said(variable_);
     std::erase(address, '\'');
     return kafka_ ? "kafka://" + address + "/launched?create_topic=true&min_session_ms=1000" : address;
   }
@@ -69,6 +73,7 @@ class Launched {
   void crash() const { kafka_ ? call("node 1 kill --dir") : call("crash"); }       ///< By SIGKILL.
   void restart() const { kafka_ ? call("node 1 start --dir") : call("restart"); }  ///< On the same data.
   void freeze() const { kafka_ ? call("node 1 freeze --dir") : call("freeze"); }
+  void promote() const { call("promote"); }  ///< REQUIRES: a standby of PostgreSQL.
   void thaw() const { kafka_ ? call("node 1 thaw --dir") : call("thaw"); }
 
  private:

@@ -3,6 +3,7 @@
 // Method: runs the tool beside a candidate of this process, over the file store.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <nlohmann/json.hpp>
@@ -149,6 +150,20 @@ TEST_F(Look, IsLeaderAnswersByItsExitCode) {
   const Leader leader(directory_);
   EXPECT_EQ(Process(words("is-leader", {"--id", "ann"})).ended(), 0);
   EXPECT_EQ(Process(words("is-leader", {"--id", "bob"})).ended(), 1);
+}
+
+/// A limit of processes holds for all but root.
+TEST_F(Look, IsLeaderSaysThatNoThreadIsLeft) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "ThreadSanitizer starts a thread of its own";
+#endif
+  auto line = tool({"is-leader", "--http", "127.0.0.1:9"});
+  line.insert(line.begin(), {"prlimit", "--nproc=0"});
+  if (::geteuid() == 0) line.insert(line.begin(), {"setpriv", "--reuid=65534", "--clear-groups"});
+  Process run(line);
+  if (run.ended() == 126) GTEST_SKIP() << "the tool stands where nobody else may go";
+  EXPECT_EQ(run.ended(), 4) << run.err();
+  EXPECT_TRUE(mentions(run.err(), "no thread is left")) << run.err();
 }
 
 TEST_F(Look, ObservePrintsALinePerChangeUntilASignalThatIsNotIgnored) {

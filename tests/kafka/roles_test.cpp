@@ -281,6 +281,21 @@ TEST_F(Roles, R4OnlyTheFirstHandleJoinedBeforeTheGroupWasThere) {
   EXPECT_FALSE(s.allotted(role(0)));
 }
 
+/// It asks again four times a second.
+TEST_F(Roles, R4AStaleAnswerIsLoggedOnceAMinute) {
+  s.join({record_of(1), nonce_of(1), farewell_of(1)});
+  int reads = 0;
+  for (const auto until = s.now + 9s; s.now < until; s.pass(250ms)) {
+    if (s.sent) s.accept();
+    s.offset(nonce_of(1)).reset();
+    if (s.reading) s.read(), ++reads;
+  }
+  EXPECT_GT(reads, 10);
+  const auto first = s.told.find("stale answer");
+  ASSERT_NE(first, s.told.npos);
+  EXPECT_EQ(s.told.rfind("stale answer"), first) << s.told;
+}
+
 TEST_F(Roles, R4AnOwnerThatMustWaitReadsSoonAgainAndThenEverMoreSeldom) {
   s.offset(record_of(0)) = foreign({5}, "other");
   s.open();

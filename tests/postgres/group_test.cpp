@@ -368,6 +368,26 @@ TEST_F(PostgresGroup, ALeadThatIsLockedIsLeftAloneAndALockedSessionEndsTheCall) 
   EXPECT_THAT(error.message, HasSubstr("the lock on this row of " + options_.sessions));
 }
 
+/// An operator's transaction, for instance. It costs half of the call's time, or less.
+TEST_F(PostgresGroup, ALeadThatSomebodyKeepsLockedCostsItsOwnElectionAlone) {
+  const auto a = with(one);
+  const auto first = done(*a, claiming(one, 2, first_claims({"a", "b"})));
+  {
+    Elsewhere holds("select 1 from " + options_.leads + " where election = 'a' for update");
+    const auto commit = releasing(one, 3, {{"a", first.token}, {"b", first.token}});
+    const auto found = value(a->commit(commit, within(6s)));
+    EXPECT_TRUE(found.granted) << "the session is renewed";
+    EXPECT_THAT(found.released, ElementsAre("b"));
+    EXPECT_THAT(found.look.unreadable, ElementsAre(Key("a")));
+  }
+  EXPECT_THAT(done(*a, releasing(one, 4, {{"a", first.token}})).released, ElementsAre("a"));
+  Elsewhere makes("insert into " + options_.leads +
+                  " (grp, election, token, session, released, changed) values "
+                  "('group', 'new', 1, 0, true, pg_current_xact_id())");
+  const auto claim = value(a->commit(claiming(one, 5, first_claims({"new", "other"})), within(6s)));
+  EXPECT_TRUE(claim.granted) << "the session is renewed";
+}
+
 /// Everybody claims everything, in an order of his own; some of it is new and some was left behind.
 void race(const std::vector<std::shared_ptr<GroupStore>>& stores, const std::string& leads, int errors_allowed) {
   constexpr std::size_t count = 2000, chunk = 500;

@@ -74,9 +74,9 @@ std::vector<std::string> shapes() {
 
 /// What a good introduction says of so many tables.
 std::string introduced(int tables, int pid) {
-  const std::vector<std::string> names{"pid",      "recovers",        "nspname",   "relname",   "kind",  "persistence",
-                                       "may",      "only_reads",      "prepared",  "worked_us", "place", "owner",
-                                       "squatted", "foreign_trigger", "elsewhere", "notifies",  "number"};
+  const std::vector<std::string> names{"pid",      "recovers",     "nspname",   "relname",   "kind",  "persistence",
+                                       "may",      "only_reads",   "prepared",  "worked_us", "place", "owner",
+                                       "squatted", "foreign_code", "elsewhere", "notifies",  "number"};
   auto out = columns(names);
   for (int i = 0; i < tables; ++i)
     out += row({std::to_string(pid), "f", "public", "t", "r", "p", "t", "f", "t", "1", "public.t", "o", std::nullopt,

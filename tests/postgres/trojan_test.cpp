@@ -196,6 +196,16 @@ TEST_F(PostgresTrojan, ATriggerOfSomebodyElseThanTheOwnerIsRefused) {
   value(store(candidate)->read(within(10s)));
 }
 
+/// A former owner may have made it.
+TEST_F(PostgresTrojan, ARuleIsRefused) {
+  const auto candidate = role();
+  admin("create rule \"Stays\" as on update to " + options_.table + " do also select 1");
+  expect_error(error_of(store(candidate)->read(within(10s))), Fault::misconfigured,
+               {"drop rule \"Stays\" on public." + options_.table});
+  admin("drop rule \"Stays\" on " + options_.table);
+  value(store(candidate)->read(within(10s)));
+}
+
 // ---- two tables of one name ----
 
 TEST_F(PostgresTrojan, ATableOfThatNameElsewhereIsNamed) {

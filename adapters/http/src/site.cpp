@@ -22,8 +22,8 @@ SiteOptions checked(SiteOptions options) {
     throw std::invalid_argument("SiteOptions::step_down_token: it has fewer than 16 characters");
   if (std::any_of(token.begin(), token.end(), [](char c) { return c <= ' ' || c >= '\x7f' || c == '%'; }))
     throw std::invalid_argument(
-        "SiteOptions::step_down_token: a header cannot carry it; take visible ASCII without '%', which httplib "
-        "decodes");
+        "SiteOptions::step_down_token: a header cannot carry it; take visible ASCII without '%', which "
+        "httplib decodes where the site is mounted there");
   if (options.stuck_after <= Clock::Duration::zero())
     throw std::invalid_argument("SiteOptions::stuck_after: it must be more than 0");
   return options;

@@ -12,6 +12,7 @@
 #include <tenure/etcd.hpp>
 #include <tenure/kit/jitter.hpp>
 #include <tenure/kit/logging.hpp>
+#include <tenure/kit/repeats.hpp>
 #include <tenure/kit/store.hpp>
 
 #include "connection.hpp"
@@ -140,12 +141,11 @@ class Store final : public web::Store<Cell> {
       const auto began = limit.clock.now();
       const auto heard = listen(limit);
       if (!heard) {
-        warn_once(heard.error());
+        warn(heard.error(), limit.clock.now());
         const bool passes = heard.error().fault == Fault::unreachable || heard.error().fault == Fault::timed_out;
         rest(passes ? limit.clock.now() + jittered(watch_again) : limit.by, limit);
         continue;
       }
-      last_warning_.clear();
       const auto before = std::exchange(known_, *heard);
       if (known_.ceased) rest(began + jittered(watch_again), limit);
       if (known_.watches != before.watches || !known_.value) return std::nullopt;
@@ -188,9 +188,10 @@ class Store final : public web::Store<Cell> {
     commands_.wait_out({limit.clock, std::min(limit.by, until), limit.stop});
   }
 
-  void warn_once(const Error& error) {
-    if (error.message == std::exchange(last_warning_, error.message)) return;
-    tell(log_, Level::warning, "this candidate cannot watch, so it will notice a release late: " + error.message,
+  void warn(const Error& error, Clock::Time now) {
+    const auto news = repeats_.told(now, error);
+    if (!news) return;
+    tell(log_, Level::warning, "this candidate cannot watch, so it will notice a release late: " + news->message,
          {{"election", election_}, {"store", "etcd"}});
   }
 
@@ -201,7 +202,7 @@ class Store final : public web::Store<Cell> {
   std::optional<Watch> watch_;
   Connection::News known_;             ///< What the watch reported last.
   std::optional<std::string> pushed_;  ///< A released record, until it is claimed.
-  std::string last_warning_;           ///< Why it cannot watch.
+  Repeats repeats_;                    ///< Of why it cannot watch.
 };
 
 }  // namespace

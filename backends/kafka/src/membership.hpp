@@ -144,6 +144,12 @@ class Membership {
       handle_->try_again = now + prove_pause;
     return handle_->nonce_stands;
   }
+  /// Whether the log is to hear again of a read that is not believed. A coordinator may be asked four times a second.
+  bool tells_of_stale(Time now) {
+    if (now < stale_again_) return false;
+    stale_again_ = now + std::chrono::minutes(1);
+    return true;
+  }
   void take(const fact::Left& left, Time now) {
     if (leaving_ == left.handle) leave_by_ = now;
   }
@@ -217,6 +223,7 @@ class Membership {
   friend class NeliState;  ///< tests/kafka/neli_explore_test.cpp: what counts as the same state
 
   std::optional<Handle> handle_;
+  Time stale_again_{Time::min()};
   std::string kept_rank_;  ///< Of a handle that was changed, for the next one.
   std::optional<std::uint64_t> leaving_;
   Time leave_by_{};

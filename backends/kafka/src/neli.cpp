@@ -183,7 +183,10 @@ void Neli::renewal_answered(const Sent& asked, const fact::Committed& answer) {
 void Neli::take(const fact::MemberRead& read) {
   if (!member_.was_read(read, now_)) return;
   const auto& reading = *read.result;
-  if (!member_.believes(reading.nonce, now_)) return emit(effect::Tell{Level::warning, std::string(not_believed)});
+  if (!member_.believes(reading.nonce, now_)) {
+    if (member_.tells_of_stale(now_)) emit(effect::Tell{Level::warning, std::string(not_believed)});
+    return;
+  }
   member_->read_again = now_ + config_.observe_every;
   report(reading.record, view_.believed(reading.record, now_, member_->assigned_at));
   believed_ = true;

@@ -69,8 +69,10 @@ void Roles::read(const role_fact::MemberRead& read) {
   if (!owned) return;
   const auto& found = *read.result;
   const auto& nonce = commit_at(found, nonce_of(*owned));
-  if (!member_.believes(nonce ? nonce->metadata : "", now_))
-    return emit(role_effect::Tell{Level::warning, std::string(not_believed)});
+  if (!member_.believes(nonce ? nonce->metadata : "", now_)) {
+    if (member_.tells_of_stale(now_)) emit(role_effect::Tell{Level::warning, std::string(not_believed)});
+    return;
+  }
   member_->read_again = now_ + std::min(read_pause_, config_.observe_every);
   read_pause_ = std::min(2 * read_pause_, config_.observe_every);
   look_for_strangers(found, false);

@@ -92,7 +92,8 @@ bool readable(int socket) {
 ///
 /// A table is looked for first where it was found before, by this session or by this process. Its owner can run code as
 /// whoever uses it. Where everybody may create, he may be anybody; and so may be who made a trigger. A schema that is
-/// called like our role comes first in its search_path: whoever may create schemas may have made it.
+/// called like our role comes first in its search_path: whoever may create schemas may have made it. Who made a rule is
+/// not known, and a former owner may have: so there may be none.
 ///
 /// Who names the schema has chosen: no other table of that name counts then.
 constexpr std::string_view introduction = R"(
@@ -122,11 +123,15 @@ select pg_catalog.pg_backend_pid() as pid, pg_catalog.pg_is_in_recovery() as rec
           and pg_catalog.has_database_privilege(n.nspowner, base.name, 'create')
       then 'database'
     end as squatted,
-  (select t.tgname
-    from pg_catalog.pg_trigger as t join pg_catalog.pg_proc as p on p.oid {=} t.tgfoid
-    where t.tgrelid {=} c.oid and not t.tgisinternal
-      and not (p.proowner {=} c.relowner or p.proowner {=} n.nspowner or p.proowner {=} any (select oid from trusted))
-    limit 1) as foreign_trigger,
+  coalesce(
+    (select pg_catalog.concat('trigger ', pg_catalog.quote_ident(t.tgname::pg_catalog.text))
+      from pg_catalog.pg_trigger as t join pg_catalog.pg_proc as p on p.oid {=} t.tgfoid
+      where t.tgrelid {=} c.oid and not t.tgisinternal
+        and not (p.proowner {=} c.relowner or p.proowner {=} n.nspowner or p.proowner {=} any (select oid from trusted))
+      limit 1),
+    (select pg_catalog.concat('rule ', pg_catalog.quote_ident(r.rulename::pg_catalog.text))
+      from pg_catalog.pg_rewrite as r where r.ev_class {=} c.oid
+      limit 1)) as foreign_code,
   (select pg_catalog.string_agg(pg_catalog.concat(m.nspname, '.', o.relname), ', ')
     from pg_catalog.pg_class as o join pg_catalog.pg_namespace as m on m.oid {=} o.relnamespace
     where not named.chosen and o.relname {=} named.plain::pg_catalog.name and o.relkind {=} 'r' and o.relpersistence {<>} 't'
@@ -163,7 +168,7 @@ declare
 begin
   perform pg_catalog.set_config('jit', 'off', true);
   select pg_catalog.bool_and((pid {=} {own_pid} and not recovers and kind {=} 'r' and persistence {=} 'p'
-      and squatted is null and foreign_trigger is null) is true),
+      and squatted is null and foreign_code is null) is true),
     pg_catalog.bool_and((may and not only_reads) is true),
     case when pg_catalog.bool_and(notifies) then 'pg_catalog.pg_notify' else 'pg_catalog.concat' end,
     pg_catalog.array_agg(one.place order by one.number)
@@ -415,10 +420,11 @@ std::optional<Error> Connection::inspect(const Table& table, const pqxx::row& fo
                    " is UNLOGGED or temporary, so a crash would empty it: alter table " + table.name + " set logged");
   if (const auto open_to_others = text("squatted"); !open_to_others.empty())
     return refused(table, found, " belongs to the role " + text("owner") + squatting(open_to_others, found));
-  if (!found["foreign_trigger"].is_null())
+  if (!found["foreign_code"].is_null())
     return refused(table, found,
-                   " has a trigger by somebody else than its owner, which runs code as you: drop trigger " +
-                       text("foreign_trigger") + " on " + text("place"));
+                   " has a trigger or a rule that may be by somebody else than its owner, and whose code runs as you: "
+                   "drop " +
+                       text("foreign_code") + " on " + text("place"));
   if (found["only_reads"].as<bool>()) read_only_ = explained("25006", "the session may only read", settings_, where_);
   if (!found["may"].as<bool>())
     read_only_ = explained("42501", "a privilege on " + table.name + " is missing", settings_, where_);

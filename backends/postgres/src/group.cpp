@@ -106,9 +106,10 @@ bool may_be_granted(const Commit& commit, const Look& look) {
          std::ranges::count(commit.beats, found->second.record.beat) > 0;
 }
 
-/// Whether it can be one row that the server refused: by a constraint, a policy, a trigger, or a page that is damaged.
+/// Whether it can be one row that the server refused: by a constraint, a policy, a trigger, a page that is damaged, or
+/// because somebody else has locked it for too long.
 bool refuses_a_row(const std::exception& thrown, Connection& connection) {
-  constexpr std::array<std::string_view, 5> codes{"22", "23", "44", "P0", "XX"};
+  constexpr std::array<std::string_view, 6> codes{"22", "23", "44", "55P03", "P0", "XX"};
   if (!dynamic_cast<const pqxx::sql_error*>(&thrown) || !connection.stands()) return false;
   const auto sqlstate = sqlstate_of(thrown);
   return std::ranges::any_of(codes, [&](auto code) { return sqlstate.starts_with(code); }) ||

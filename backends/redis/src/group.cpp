@@ -15,6 +15,7 @@
 #include <tenure/kit/joined_names.hpp>
 #include <tenure/kit/logging.hpp>
 #include <tenure/kit/names.hpp>
+#include <tenure/kit/repeats.hpp>
 #include <tenure/kit/text.hpp>
 #include <tenure/log.hpp>
 
@@ -263,10 +264,10 @@ class Group final : public GroupStore {
   bool may_claim(const Commit& commit, const Limit& limit) {
     if (commit.claims.empty()) return false;
     const auto error = commands_.find_master(boot_clock().now(), first_half_of(limit));
-    auto warning = error ? "nothing is claimed as long as the Sentinels cannot be asked: " + error->message : "";
-    if (error && warning != last_warning_) warn_(warning);
-    last_warning_ = std::move(warning);
-    return !error;
+    if (!error) return true;
+    if (const auto news = repeats_.told(limit.clock.now(), *error))
+      warn_("nothing is claimed as long as the Sentinels cannot be asked: " + news->message);
+    return false;
   }
 
   const std::string group_, key_;
@@ -275,7 +276,7 @@ class Group final : public GroupStore {
   const Warn warn_;
   Link commands_, notices_;
   const std::shared_ptr<News> news_{std::make_shared<News>()};  ///< Shared with what still runs when we are gone.
-  std::string last_warning_;                                    ///< Why it claims nothing.
+  Repeats repeats_;                                             ///< Of why it claims nothing.
   JoinedNames joined_;
   SweepPass pass_;  ///< Of the last sweep.
   Scan scan_;

@@ -385,9 +385,8 @@ std::optional<std::string> Link::await_message(const std::string& channel,
     const auto heard = listen(channel, matters, limit);
     if (heard) return *heard;
     const auto& error = heard.error();
-    if (error.message != last_warning_)
-      warn_("this candidate cannot subscribe, so it will notice a release late: " + error.message);
-    last_warning_ = error.message;
+    if (const auto news = repeats_.told(limit.clock.now(), error))
+      warn_("this candidate cannot subscribe, so it will notice a release late: " + news->message);
     const bool passes = error.fault == Fault::unreachable || error.fault == Fault::timed_out;
     rests.rest({limit.clock, passes ? std::min(limit.by, limit.clock.now() + jittered(subscribe_again)) : limit.by,
                 limit.stop});

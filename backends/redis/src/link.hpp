@@ -16,6 +16,7 @@
 #include <tenure/conditional_store.hpp>
 #include <tenure/kit/call_thread.hpp>
 #include <tenure/kit/exchange.hpp>
+#include <tenure/kit/repeats.hpp>
 #include <tenure/kit/try_order.hpp>
 #include <tenure/log.hpp>
 
@@ -176,7 +177,7 @@ class Link {
   const std::shared_ptr<Sentinels> sentinels_;
   const Warn warn_;
   std::optional<ThreadedConnection> kept_;
-  std::string last_warning_;  ///< Why it cannot subscribe.
+  Repeats repeats_;  ///< Of why it cannot subscribe.
 };
 
 }  // namespace tenure::redis

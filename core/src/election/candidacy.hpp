@@ -15,10 +15,10 @@
 #include <tenure/hooks.hpp>
 #include <tenure/timing.hpp>
 
+#include <tenure/kit/repeats.hpp>
 #include "election/late_call.hpp"
 #include "election/lease.hpp"
 #include "election/tenure.hpp"
-#include "kit/repeats.hpp"
 
 namespace tenure {
 

@@ -19,8 +19,8 @@
 #include <tenure/log.hpp>
 #include <tenure/timing.hpp>
 
+#include <tenure/kit/repeats.hpp>
 #include "election/waiters.hpp"
-#include "kit/repeats.hpp"
 
 namespace tenure {
 

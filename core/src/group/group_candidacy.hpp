@@ -21,13 +21,13 @@
 #include <tenure/spread.hpp>
 #include <tenure/timing.hpp>
 
+#include <tenure/kit/repeats.hpp>
 #include "election/late_call.hpp"
 #include "election/lease.hpp"
 #include "election/tenure.hpp"
 #include "group/rivals.hpp"
 #include "group/spread.hpp"
 #include "kit/random.hpp"
-#include "kit/repeats.hpp"
 
 namespace tenure {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Goal: trouble that lasts fills no log, and nothing new is kept back. Method: errors at moments of a clock that is
 // only a number.
-#include "kit/repeats.hpp"
+#include <tenure/kit/repeats.hpp>
 
 #include <gtest/gtest.h>
 

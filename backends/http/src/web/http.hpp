@@ -300,7 +300,9 @@ inline Result<Answer> Http::finish() {
   constexpr int poll_ms = 60'000, poll_ms_of_connecting = 50;
   while (!done_) {
     if (auto error = advance()) return *error;
-    if (!done_) curl_multi_poll(multi_.get(), nullptr, 0, opened_ ? poll_ms_of_connecting : poll_ms, nullptr);
+    if (done_) break;
+    const auto code = curl_multi_poll(multi_.get(), nullptr, 0, opened_ ? poll_ms_of_connecting : poll_ms, nullptr);
+    if (code != CURLM_OK) sleep_for(std::chrono::milliseconds(poll_ms_of_connecting));  // No memory, for instance.
   }
   Answer out{.body = std::move(body_), .head = std::move(head_)};
   curl_easy_getinfo(easy_.get(), CURLINFO_RESPONSE_CODE, &out.status);

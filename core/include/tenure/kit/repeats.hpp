@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Holds back trouble that was reported a moment ago.
+// For those who write a backend or an adapter: holds back trouble that was reported a moment ago.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -11,11 +11,12 @@
 #include <tenure/clock.hpp>
 #include <tenure/error.hpp>
 #include <tenure/kit/logging.hpp>
+#include <tenure/kit/same_build.hpp>
 
 namespace tenure {
 
 /// Trouble that comes again and again is reported once a minute, with its count. It is the same if its fault is,
-/// and its words without their numbers: where it happened, and in which step.
+/// and its words without their numbers: where it happened, and in which step. One thread at a time uses it.
 class Repeats {
  public:
   static constexpr Clock::Duration pause = std::chrono::minutes(1);

@@ -27,9 +27,10 @@ class KafkaBook final : public Book {
  public:
   explicit KafkaBook(const Desk& desk)
       : desk_(desk),
-        // Of one that stops itself the brokers do not end the transaction for it.
+        // Of one that stops itself the brokers do not end the transaction for it. Others stand still in the midst of
+        // one, too, and nobody leads until the brokers have ended that.
         transactions_(desk.backend, desk.name() + "." + desk.args.text("--name"),
-                      {{"transaction.timeout.ms", desk.args.number("--stops") > 0 ? "60000" : "10000"}}) {
+                      {{"transaction.timeout.ms", desk.args.number("--stops") > 0 ? "60000" : "2000"}}) {
     try {
       kafka::test::create_topic(brokers_, ledger_, partitions);
     } catch (const std::runtime_error&) {  // it is there

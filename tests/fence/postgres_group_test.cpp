@@ -245,7 +245,6 @@ TEST_F(PostgresGroupFence, AUniqueIndexHoldsReleasesUpAndTheDoctorSaysSoUntilItI
   EXPECT_EQ(admin("select from pg_index where indrelid = '" + leads_ + "'::regclass").size(), 2u);
   pqxx::work tx(*db_);
   ASSERT_TRUE(held(tx));
-  --beats_[one];
   EXPECT_TRUE(releases());
 }
 

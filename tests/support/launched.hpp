@@ -53,9 +53,11 @@ class Launched {
         variable_(kafka_                ? "TENURE_KAFKA_BROKERS"
                   : store == "postgres" ? "TENURE_POSTGRES_URL"
                                         : upper(store)),
-        directory_(output_of(
-            launcher_ + " start --owner " + std::to_string(::getpid()) + ' ' + options +
-            (kafka_ ? " --set group.min.session.timeout.ms=1000 --set group.initial.rebalance.delay.ms=0" : ""))) {}
+        directory_(
+            output_of(launcher_ + " start --owner " + std::to_string(::getpid()) + ' ' + options +
+                      (kafka_ ? " --set group.min.session.timeout.ms=1000 --set group.initial.rebalance.delay.ms=0"
+                                " --set transaction.abort.timed.out.transaction.cleanup.interval.ms=500"
+                              : ""))) {}
   ~Launched() { call("stop"); }
   Launched(const Launched&) = delete;
   Launched& operator=(const Launched&) = delete;

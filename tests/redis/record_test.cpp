@@ -237,6 +237,32 @@ TEST(RedisReply, ARedirectionNamesWhereTo) {
   EXPECT_FALSE(redirection(text("MOVED 1 h:1"), "from")) << "not an error";
 }
 
+/// It names the old master, and was given before. Then nothing else would come, and we stayed there: with a second
+/// leader, once the old master could answer again.
+TEST(RedisSwitch, AnAnswerThatAnAnnouncementHasOvertakenDoesNotCount) {
+  const auto bulk = [](const std::string& s) { return "$" + std::to_string(s.size()) + "\r\n" + s + "\r\n"; };
+  std::atomic<int> asked{0};
+  test::FakeServer* fake = nullptr;
+  test::FakeServer sentinel([&](const std::string& request) -> test::FakeServer::Answer {
+    if (request.find("get-master") == request.npos) return {test::to_each(request, "+OK\r\n")};
+    if (++asked == 2)
+      fake->push(1, "*3\r\n" + bulk("message") + bulk("+switch-master") + bulk("main 127.0.0.1 1 127.0.0.1 2"));
+    return {"*2\r\n" + bulk("127.0.0.1") + bulk(asked > 2 ? "2" : "1")};
+  });
+  fake = &sentinel;
+  Options options;
+  options.servers = {{"127.0.0.1", static_cast<std::uint16_t>(sentinel.port())}};
+  options.master = "main";
+  Sentinels sentinels(options, "us");
+  const auto port = [&](Clock::Time since) {
+    const auto named = sentinels.master(since, test::within(10s));
+    return named ? named->master.port : 0;
+  };
+  EXPECT_EQ(port(Clock::Time::min()), 1);
+  EXPECT_EQ(port(boot_clock().now()), 2) << TENURE_PROMISE;
+  EXPECT_EQ(asked, 3) << "it was asked again";
+}
+
 TEST(RedisSwitch, OfASentinelsAnnouncementHasTwoWholeAddresses) {
   const auto found = switch_of("main 10.0.0.1 6379 ::1 6380");
   ASSERT_TRUE(found);

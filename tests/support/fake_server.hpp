@@ -8,7 +8,9 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <list>
+#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -55,11 +57,17 @@ class FakeServer {
   std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
   int port() const { return port_; }
   int accepted() const { return accepted_; }  ///< Connections so far, in the order in which they were made.
+  /// What nobody asked for, to the connection that was made as the nth one, from 0. REQUIRES: it has asked something.
+  void push(std::ptrdiff_t nth, const std::string& bytes) {
+    const std::lock_guard lock(mutex_);
+    ::send(std::next(connections_.begin(), nth)->first, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+  }
 
  private:
   void accept() {
     for (int fd = 0; (fd = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC)) >= 0;) {
       ++accepted_;
+      const std::lock_guard lock(mutex_);
       auto& connection = connections_.emplace_back();
       connection.first = fd;
       connection.second = std::jthread([this, fd] { serve(fd); });
@@ -78,6 +86,7 @@ class FakeServer {
   const std::function<Answer(const std::string&)> answer_;
   int listener_{-1}, port_{};
   std::atomic<int> accepted_{0};
+  std::mutex mutex_;
   std::list<std::pair<int, std::jthread>> connections_;
   std::jthread accepter_;
 };

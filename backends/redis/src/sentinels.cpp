@@ -189,7 +189,7 @@ struct Sentinels::State {
   Error watch(std::size_t i, const Link& link) {
     const auto every = link.listens ? ask_every : ask_the_unheard_every;
     std::optional<Time> asked;
-    bool waits = false;
+    bool waits = false, overtaken = false;
     while (!quit) {
       if (waits && now() >= *asked + answer_patience) return link.asks->broken("no answer in time");
       if (!waits && (!asked || *asked < wanted_since() || now() >= *asked + every)) {
@@ -199,9 +199,12 @@ struct Sentinels::State {
       }
       sleep(i, link, *asked + (waits ? answer_patience : every));
       if (link.listens && readable(*link.listens))
-        if (auto error = read(*link.listens, [&](const Reply& reply) { announced(i, reply); })) return *error;
+        if (auto error = read(*link.listens, [&](const Reply& reply) { overtaken |= announced(i, reply) && waits; }))
+          return *error;
       const auto take = [&](const Reply& reply) {
         waits = false;
+        // It may have been given before that announcement, and name the old master. Then nobody would ask again.
+        if (std::exchange(overtaken, false)) return asked.reset();
         answered(i, link, *asked, reply);
       };
       if (readable(*link.asks))
@@ -238,16 +241,18 @@ struct Sentinels::State {
     }
   }
 
-  void announced(std::size_t i, const Reply& reply) {
-    if (reply.list.size() != 3 || reply.list[0].text != "message") return;
+  /// Whether it announces another master.
+  bool announced(std::size_t i, const Reply& reply) {
+    if (reply.list.size() != 3 || reply.list[0].text != "message") return false;
     const auto announced_switch = switch_of(reply.list[2].text);
-    if (!announced_switch || announced_switch->name != options.master) return;
+    if (!announced_switch || announced_switch->name != options.master) return false;
     std::unique_lock lock(mutex);
     all[i].master = announced_switch->to;
-    if (master != announced_switch->from) return;  // Late: another one told us.
+    if (master != announced_switch->from) return true;  // Late: another one told us.
     auto left = move(announced_switch->to);
     lock.unlock();
     left.request_stop();
+    return true;
   }
 
   void answered(std::size_t i, const Link& link, Time asked, const Reply& reply) {

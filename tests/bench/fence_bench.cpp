@@ -2,8 +2,9 @@
 // What PostgreSQL's strict fence costs: a transaction with and without it, beside one round trip; and a renewal of the
 // election while others run such transactions. In turns in each round, so that the ratio is of one run.
 //
-// fence_bench --store postgresql://... [--rounds 21] [--connections 1]    so many run transactions beside the renewals
-#include <atomic>
+// fence_bench --store postgresql://... [--rounds 21] [--connections 1]
+//   --connections: so many run transactions beside the renewals
+#include <latch>
 #include <stdexcept>
 #include <thread>
 #include <utility>
@@ -39,18 +40,23 @@ void transact(pqxx::connection& db, Token token, bool fenced) {
   tx.commit();
 }
 
-/// As long as it lives, transactions go on.
+/// As long as it lives, transactions go on, on each connection.
 class Others {
  public:
-  Others(const std::string& url, Token token, bool fenced, std::size_t connections) {
+  Others(const std::string& url, Token token, bool fenced, std::size_t connections)
+      : begun_(static_cast<std::ptrdiff_t>(connections)) {
     for (std::size_t i = 0; i < connections; ++i)
-      all_.emplace_back([url, token, fenced](const std::stop_token& stop) {
+      all_.emplace_back([&begun = begun_, url, token, fenced](const std::stop_token& stop) {
         pqxx::connection db(url);
+        transact(db, token, fenced);
+        begun.count_down();
         while (sleep_for(2ms, stop)) transact(db, token, fenced);
       });
+    begun_.wait();
   }
 
  private:
+  std::latch begun_;
   std::vector<std::jthread> all_;
 };
 
@@ -74,7 +80,6 @@ int main(int argc, char** argv) try {
       transaction[fenced].push_back(ms_of(batch, [&] { transact(db, granted->token, fenced); }));
     for (const auto& [name, fenced] : ways) {
       const Others others(url, granted->token, fenced, args.number("--connections"));
-      sleep_for(50ms);
       double all = 0;
       for (int i = 0; i < batch; ++i, sleep_for(1ms))
         all += ms_of(1, [&] {

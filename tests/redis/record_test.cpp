@@ -242,14 +242,13 @@ TEST(RedisReply, ARedirectionNamesWhereTo) {
 TEST(RedisSwitch, AnAnswerThatAnAnnouncementHasOvertakenDoesNotCount) {
   const auto bulk = [](const std::string& s) { return "$" + std::to_string(s.size()) + "\r\n" + s + "\r\n"; };
   std::atomic<int> asked{0};
-  test::FakeServer* fake = nullptr;
   test::FakeServer sentinel([&](const std::string& request) -> test::FakeServer::Answer {
     if (request.find("get-master") == request.npos) return {test::to_each(request, "+OK\r\n")};
     if (++asked == 2)
-      fake->push(1, "*3\r\n" + bulk("message") + bulk("+switch-master") + bulk("main 127.0.0.1 1 127.0.0.1 2"));
-    return {"*2\r\n" + bulk("127.0.0.1") + bulk(asked > 2 ? "2" : "1")};
+      sentinel.push(1, "*3\r\n" + bulk("message") + bulk("+switch-master") + bulk("main 127.0.0.1 1 127.0.0.1 2"));
+    const auto answer = "*2\r\n" + bulk("127.0.0.1") + bulk(asked > 2 ? "2" : "1");
+    return {asked == 2 ? answer + answer : answer};  // Nobody asked for the second.
   });
-  fake = &sentinel;
   Options options;
   options.servers = {{"127.0.0.1", static_cast<std::uint16_t>(sentinel.port())}};
   options.master = "main";
@@ -260,7 +259,6 @@ TEST(RedisSwitch, AnAnswerThatAnAnnouncementHasOvertakenDoesNotCount) {
   };
   EXPECT_EQ(port(Clock::Time::min()), 1);
   EXPECT_EQ(port(boot_clock().now()), 2) << TENURE_PROMISE;
-  EXPECT_EQ(asked, 3) << "it was asked again";
 }
 
 TEST(RedisSwitch, OfASentinelsAnnouncementHasTwoWholeAddresses) {

@@ -223,8 +223,8 @@ class Membership {
   friend class NeliState;  ///< tests/kafka/neli_explore_test.cpp: what counts as the same state
 
   std::optional<Handle> handle_;
-  Time stale_again_{Time::min()};
-  std::string kept_rank_;  ///< Of a handle that was changed, for the next one.
+  Time stale_again_{Time::min()};  ///< The log hears of no read that is not believed before.
+  std::string kept_rank_;          ///< Of a handle that was changed, for the next one.
   std::optional<std::uint64_t> leaving_;
   Time leave_by_{};
 };

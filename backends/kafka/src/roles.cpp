@@ -140,8 +140,8 @@ void Roles::serve_reads() {
   grow_if_free();
   if (!member_.assigned() || member_->fenced || member_->reading || member_->outstanding) return;
   serve_numbers();
-  const bool tells = member_.vouches(config_.lease, now_) && !member_->nonce_stands;
-  if (!member_.assigned() || member_->outstanding || (all_settled() && !tells) || !due(member_->try_again)) return;
+  const bool vouches = member_.vouches(config_.lease, now_) && !member_->nonce_stands;
+  if (!member_.assigned() || member_->outstanding || (all_settled() && !vouches) || !due(member_->try_again)) return;
   if (!member_->nonce_stands) return send_nonce();
   if (!due(member_->read_again)) return;
   member_->reading = next_id();

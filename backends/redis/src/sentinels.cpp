@@ -202,7 +202,7 @@ struct Sentinels::State {
         if (auto error = read(*link.listens, [&](const Reply& reply) { overtaken |= announced(i, reply) && waits; }))
           return *error;
       const auto take = [&](const Reply& reply) {
-        waits = false;
+        if (!std::exchange(waits, false)) return;  // It was not asked.
         // It may have been given before that announcement, and name the old master. Then nobody would ask again.
         if (std::exchange(overtaken, false)) return asked.reset();
         answered(i, link, *asked, reply);

@@ -13,9 +13,9 @@
 
 #include <tenure/backend.hpp>
 #include <tenure/hooks.hpp>
+#include <tenure/kit/repeats.hpp>
 #include <tenure/timing.hpp>
 
-#include <tenure/kit/repeats.hpp>
 #include "election/late_call.hpp"
 #include "election/lease.hpp"
 #include "election/tenure.hpp"

@@ -16,10 +16,10 @@
 #include <utility>
 
 #include <tenure/export.hpp>
+#include <tenure/kit/repeats.hpp>
 #include <tenure/log.hpp>
 #include <tenure/timing.hpp>
 
-#include <tenure/kit/repeats.hpp>
 #include "election/waiters.hpp"
 
 namespace tenure {

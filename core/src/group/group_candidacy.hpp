@@ -18,10 +18,10 @@
 #include <tenure/candidate.hpp>
 #include <tenure/group_store.hpp>
 #include <tenure/hooks.hpp>
+#include <tenure/kit/repeats.hpp>
 #include <tenure/spread.hpp>
 #include <tenure/timing.hpp>
 
-#include <tenure/kit/repeats.hpp>
 #include "election/late_call.hpp"
 #include "election/lease.hpp"
 #include "election/tenure.hpp"

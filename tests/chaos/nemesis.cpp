@@ -116,6 +116,7 @@ bool Nemesis::goes_on() {
   if (now() < end_) return true;
   if (!plan_.enough || end_ >= latest_end_ || plan_.enough()) return false;
   end_ += plan_.duration / 10;
+  plan_.between_most += plan_.between_most / 10;  // Those who are struck again before they could lead show nothing.
   return true;
 }
 
@@ -123,7 +124,7 @@ bool Nemesis::run(std::ostream& log) {
   log << "chaos: " << plan_.candidates << " candidates, " << plan_.duration.count() / 1'000'000'000
       << " s; again: " << again(plan_.seed) << '\n';
   end_ = now() + plan_.duration;
-  latest_end_ = end_ + std::max<Clock::Duration>(2 * plan_.duration, std::chrono::seconds(50));
+  latest_end_ = end_ + std::max<Clock::Duration>(2 * plan_.duration, std::chrono::minutes(4));
   auto next = now() + plan_.term;
   while (goes_on()) {
     tend(now());

@@ -29,7 +29,7 @@ struct Plan {
   std::uint64_t seed{};
   std::vector<Deed> deeds{};  ///< Every third fault is one of these, in turn.
   /// Asked when the duration is over: a busy machine may not have done enough to show anything. Then the faults go on,
-  /// for twice as long at most, or 50 s. Empty: it has.
+  /// ever more slowly, for twice as long at most, or four minutes. Empty: it has.
   std::function<bool()> enough{};
   /// Asked once all faults are over, until it holds. Empty: whether somebody leads.
   std::function<bool()> recovered{};

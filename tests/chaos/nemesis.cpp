@@ -116,7 +116,8 @@ bool Nemesis::goes_on() {
   if (now() < end_) return true;
   if (!plan_.enough || end_ >= latest_end_ || plan_.enough()) return false;
   end_ += plan_.duration / 10;
-  plan_.between_most += plan_.between_most / 10;  // Those who are struck again before they could lead show nothing.
+  // Those who are struck again before they could lead show nothing.
+  plan_.between_most = std::max(plan_.between_most, std::min(plan_.between_most * 11 / 10, plan_.term * 5));
   return true;
 }
 

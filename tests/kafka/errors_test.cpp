@@ -40,6 +40,11 @@ TEST(KafkaErrors, WantOfDescriptorsNeedsTheUser) {
 }
 
 TEST(KafkaErrors, BeingTurnedAwayIsKnown) {
+  EXPECT_EQ(
+      meant_by(RD_KAFKA_RESP_ERR__TRANSPORT, "b:1/1: Receive failed: alert certificate unknown: SSL alert number 46"),
+      RD_KAFKA_RESP_ERR__SSL);
+  EXPECT_EQ(meant_by(RD_KAFKA_RESP_ERR__TRANSPORT, "b:1/1: SSL handshake failed: Disconnected"),
+            RD_KAFKA_RESP_ERR__TRANSPORT);
   EXPECT_TRUE(turned_away(RD_KAFKA_RESP_ERR__SSL, ""));
   EXPECT_TRUE(turned_away(RD_KAFKA_RESP_ERR__TRANSPORT, "b:1/1: SSL handshake failed: Disconnected"));
   EXPECT_TRUE(turned_away(RD_KAFKA_RESP_ERR__TRANSPORT, "b:1/1: Disconnected while requesting ApiVersion: might be"));

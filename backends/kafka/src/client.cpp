@@ -119,6 +119,7 @@ std::optional<Client::Event> Client::next_event() {
       case RD_KAFKA_EVENT_ERROR:
         out.kind = Event::Kind::trouble;
         out.text = rd_kafka_event_error_string(event.get());
+        out.code = meant_by(out.code, out.text);
         if (rd_kafka_event_error_is_fatal(event.get()) || out.code == RD_KAFKA_RESP_ERR__FATAL)
           out.kind = Event::Kind::fatal;
         return out;

@@ -29,6 +29,12 @@ rd_kafka_resp_err_t known_at(const rd_kafka_resp_err_t& code) {
   return known(read);
 }
 
+// By TLS 1.3 a client hears of it only after its handshake.
+rd_kafka_resp_err_t meant_by(rd_kafka_resp_err_t code, std::string_view text) {
+  const bool alerted = code == RD_KAFKA_RESP_ERR__TRANSPORT && text.find("SSL alert") != text.npos;
+  return alerted ? RD_KAFKA_RESP_ERR__SSL : code;
+}
+
 /// A topic may be missing for a while only.
 bool needs_the_user(rd_kafka_resp_err_t code) {
   return refusal(explain(code, {}, {}, Redactor({}))) && outcome_of(code) != Outcome::unknown_topic &&

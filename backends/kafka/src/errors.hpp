@@ -27,6 +27,9 @@ struct Target {
 /// What an error of the client means to a user, with the remedy. `context` is the client's own text.
 Error explain(rd_kafka_resp_err_t code, const std::string& context, const Target& target, const Redactor& redacted);
 
+/// The code that fits what librdkafka says of an error: a refused certificate of ours comes as a failed transport.
+rd_kafka_resp_err_t meant_by(rd_kafka_resp_err_t code, std::string_view text);
+
 /// True for an error that only a user can mend, though the client goes on trying.
 bool needs_the_user(rd_kafka_resp_err_t code);
 bool needs_the_user(rd_kafka_resp_err_t code, std::string_view text);  ///< Also want of descriptors, which has no code.

@@ -26,6 +26,9 @@ inline Clock::rep lost_until_now() {
 /// A wait of this test ended without what it waited for, while the machine stood still for too long.
 inline std::atomic<bool> machine_starved{false};
 
+/// The test that runs has failed, and will be repeated for that: what it leaves need not be kept.
+inline std::atomic<bool> failure_excused{false};
+
 /// Begin it before what has a limit of time. Where that limit was missed, starved() excuses the test if the machine
 /// stood still for more than a quarter of the limit: main.cpp then repeats the test. A broken promise has no excuse.
 class Lateness {

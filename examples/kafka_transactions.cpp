@@ -19,8 +19,10 @@ bool publish(const tenure::Leadership& leadership, tenure::kafka::Transactions& 
   if (!token) return false;
   auto* producer = transactions.begin(5s);
   auto* to = rd_kafka_topic_new(producer, topic.c_str(), nullptr);
-  rd_kafka_produce(to, RD_KAFKA_PARTITION_UA, RD_KAFKA_MSG_F_COPY, total.data(), total.size(), nullptr, 0, nullptr);
+  const int refused =
+      rd_kafka_produce(to, RD_KAFKA_PARTITION_UA, RD_KAFKA_MSG_F_COPY, total.data(), total.size(), nullptr, 0, nullptr);
   rd_kafka_topic_destroy(to);
+  if (refused) return transactions.abort(5s), false;  // its queue is full, or the message too long
   return transactions.commit(*token, 5s) == tenure::kafka::Transactions::Outcome::committed;
   //! [transaction]
 }

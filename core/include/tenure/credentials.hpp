@@ -13,8 +13,9 @@ struct Credentials {
   std::string user{}, password{};  ///< `password` may be a token.
 };
 
-/// Called before each login, on a thread of ours, one call at a time for each connection. It may block for as long as a
-/// login may take. What it throws is the reason why nobody is logged in, so have no secret in that.
+/// Called before each login, one call at a time for each connection, on a thread of ours; over Kafka also by open() and
+/// request_step_down(). It may block for as long as a login may take. What it throws is the reason why nobody is logged
+/// in, so have no secret in that.
 using AskCredentials = std::function<Credentials()>;
 
 }  // namespace tenure

@@ -40,8 +40,8 @@ namespace tenure {
 class TENURE_EXPORT Elections {
  public:
   /// `hooks` are called for every election that has none of its own. Throws std::invalid_argument if `timing` breaks a
-  /// rule, the store does not accept it, or `hooks` has what is not offered or cannot be. REQUIRES: the clock outlives
-  /// this, and every call into a wedged store.
+  /// rule, the store does not accept it, or `hooks` has what is not offered or cannot be. REQUIRES: the store is this
+  /// object's alone. The clock outlives this, and every call into a wedged store.
   Elections(std::shared_ptr<GroupStore> store, Candidate candidate, const Timing& timing, const Hooks& hooks = {},
             Spread spread = {}, int hook_threads = 4, Clock& clock = boot_clock());
 

@@ -27,8 +27,8 @@ struct ObservedElection {
 
 /// What a GroupObserver watches, and whom it tells.
 struct GroupObserverOptions {
-  /// These alone. If it is empty: all that anybody ever led. REQUIRES: it is not, where the store keeps no names:
-  /// GroupStore::allots(), as over Kafka.
+  /// The elections to watch. Empty: all that anybody ever led. REQUIRES: it is not empty where the store keeps no
+  /// names: GroupStore::allots(), as over Kafka.
   std::vector<std::string> elections{};
 
   /// Called on the observer's thread, for each election that is led at first, and then for each change: another one

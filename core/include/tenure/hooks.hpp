@@ -53,7 +53,7 @@ struct Ousting {
   std::stop_token expired{};                     ///< It is requested when remaining() reaches zero.
 };
 
-/// Every hook may be left out. REQUIRES: none is changed after start().
+/// Every hook may be left out. A manager copies them when it is made.
 ///
 /// elected, ousting and error are called one at a time, in order, on threads of ours, with no lock of ours held. Every
 /// elected() is followed by exactly one ousting() with the same token. We are not elected again while ousting() runs,

@@ -28,7 +28,8 @@ class TENURE_EXPORT LeaderManager {
  public:
   /// Throws std::invalid_argument if `timing` breaks a rule, the backend does not accept it, or a stall time of `hooks`
   /// cannot be.
-  /// REQUIRES: the clock outlives the manager, and every call into a wedged backend.
+  /// REQUIRES: the backend is this manager's alone. The clock outlives the manager, and every call into a wedged
+  /// backend.
   LeaderManager(std::shared_ptr<Backend> backend, Timing timing, const Hooks& hooks = {}, Clock& clock = boot_clock());
 
   /// Calls stop() and joins the threads. Aborts with a message if a hook of this manager calls it.

@@ -20,8 +20,8 @@ namespace tenure {
 TENURE_EXPORT std::shared_ptr<Backend> lock_table(std::shared_ptr<ConditionalStore> store, std::string election,
                                                   Candidate candidate = {}, Log log = {});
 
-/// The presets of every lock table: terms of 3, 10 and 30 s. A crashed leader is replaced after one term at the latest,
-/// on average after 0.9 of it, and at once if the store knows that it died. Timing::rides_out() is 0.71 of the term.
+/// The presets of every lock table: terms of 3, 10 and 30 s. A crashed leader is replaced within a term and a call, on
+/// average after 0.9 of a term, and at once if the store knows that it died. Timing::rides_out() is 0.71 of the term.
 TENURE_EXPORT Presets lock_table_presets();
 
 }  // namespace tenure

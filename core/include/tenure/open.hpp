@@ -16,12 +16,13 @@ namespace tenure {
 
 /// What to open. Secrets may stand in the URL or in the fields beside it. None is ever printed.
 struct Opening {
-  std::string url{};       ///< "kafka://b1:9092,b2:9092/topic?group=g", "postgres://...", "file:///dir", "memory:", ...
+  std::string url{};       ///< "kafka://b1:9092,b2:9092/topic", "postgres://...", "file:///dir", "memory:", ...
   std::string election{};  ///< Its name, or a group's: candidates that give the same one contend with each other.
   Candidate candidate{};
   std::string user{}, password{};  ///< If not empty, they replace those of the URL.
-  /// Asked for before each login, so that a password may change while we run. What it returns and is not empty replaces
-  /// both of the above. Kafka asks when it makes a client handle. Files and memory, which know no login, refuse it.
+  /// Asked for before each login, so that a password may change while we run. A user or a password that it
+  /// returns replaces that of above, unless it is empty. Kafka asks when it makes a client handle. Files and memory,
+  /// which know no login, refuse it.
   AskCredentials credentials{};
   std::map<std::string, std::string> properties{};  ///< Further settings of the store. Its header names them.
   Log log{};

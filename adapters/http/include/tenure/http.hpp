@@ -113,7 +113,7 @@ class TENURE_HTTP_EXPORT Site {
   std::shared_ptr<State> state_;
 };
 
-/// Whether a request may name this Host: see ServerOptions::hosts, which are given. Any thread may call it.
+/// Whether a request may name this Host. `hosts`: as ServerOptions::hosts. Any thread may call it.
 TENURE_HTTP_EXPORT std::function<bool(std::string_view host)> host_filter(std::vector<std::string> hosts);
 
 }  // namespace tenure::http

@@ -15,7 +15,8 @@
 
 namespace tenure::file {
 
-/// Returns a backend of the election of that name. The election has a directory of its own below `directory`.
+/// Returns a backend of the election of that name, for one LeaderManager or one Observer. The election has a directory
+/// of its own below `directory`.
 ///
 /// When the leader's process dies, in whatever way, the kernel tells the others, and one of them leads a few
 /// milliseconds later. When the leader is only stopped, its term runs out first. Each tenure is one small file, which

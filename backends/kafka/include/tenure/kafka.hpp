@@ -58,7 +58,8 @@ struct Options {
   /// Further properties of librdkafka: security.protocol, sasl.*, ssl.*, client.rack, ... Some are refused, with the
   /// reason, because the election decides them. No URL and no document can set those that load or run code.
   std::map<std::string, std::string> properties{};
-  /// In place of sasl.username and .password. Asked in open(), and some seconds after a broker refused a login.
+  /// In place of sasl.username and .password. Asked in open(), which fails if it throws, and some seconds after a
+  /// broker refused a login.
   AskCredentials credentials{};
   /// Where tokens come from if sasl.mechanism is OAUTHBEARER. librdkafka's sasl.oauthbearer.method=oidc needs none.
   OauthTokenSource oauth_token{};
@@ -90,10 +91,11 @@ TENURE_KAFKA_EXPORT std::shared_ptr<Backend> open(Options options);
 
 /// Opens a backend by URL: "kafka://host:port,host:port/topic?group=...". The user and the password become
 /// sasl.username and sasl.password. If the URL has no topic, the topic is group + ".neli".
-/// Without the setting `group`, the group has the election's name. With it, give each election a group and topic of its
-/// own. With min_session_ms=100 the presets are own_broker_presets(). `create_topic` and `remote_step_down` are true or
-/// false, and `first_claim` is at_once or wait: see Options. All other settings are properties of librdkafka. Throws as
-/// open() does. To check_up() a broker tells its settings if we have the right DESCRIBE_CONFIGS on the cluster.
+/// Without the setting `group`, the group has the election's name. With it that name counts for nothing: give each
+/// election a group of its own. With min_session_ms=100 the presets are own_broker_presets(). `create_topic` and
+/// `remote_step_down` are true or false, and `first_claim` is at_once or wait: see Options. All other settings are
+/// properties of librdkafka. Throws as open() does. To check_up() a broker tells its settings if we have the right
+/// DESCRIBE_CONFIGS on the cluster.
 TENURE_KAFKA_EXPORT Opened open_url(const Opening& opening);
 TENURE_KAFKA_EXPORT Result<Checks> check_url(const Opening& opening, const Limit& limit);  ///< For check_up().
 

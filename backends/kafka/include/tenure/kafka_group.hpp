@@ -46,8 +46,8 @@ inline constexpr int default_units = 16;
 /// One thread at a time calls the store, as Elections does. Unlike other stores it takes no second call while a thread
 /// is in GroupStore::await_change().
 ///
-/// Threads, costs and rights are those of open() else. Throws as open() does, and std::invalid_argument unless `units`
-/// is from 1 to 256.
+/// Otherwise threads, costs and rights are those of open(). Throws as open() does, and std::invalid_argument unless
+/// `units` is from 1 to 256.
 TENURE_KAFKA_EXPORT std::shared_ptr<GroupStore> open_group(Options options, int units = default_units,
                                                            Exclusive exclusive = Exclusive::yes);
 

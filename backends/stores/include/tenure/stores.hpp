@@ -3,13 +3,13 @@
 //
 //   memory:name                                    this process alone; for tests             <tenure/memory.hpp>
 //   file:///directory                              the processes of this host                <tenure/file.hpp>
-//   kafka://host:port,host:port/topic?group=...    an Apache Kafka cluster                   <tenure/kafka.hpp>
+//   kafka://host:port,host:port/topic              an Apache Kafka cluster                   <tenure/kafka.hpp>
 //   postgres://..., postgresql://...               libpq's own URI, handed on untouched      <tenure/postgres.hpp>
 //   redis://, rediss://, redis+unix://,            Redis or Valkey                           <tenure/redis.hpp>
 //   redis+sentinel://
 //   etcd://host:port,host:port, etcds://           etcd                                    <tenure/etcd.hpp>
-//   s3://bucket/prefix?region=..., gs://..., az://...  a bucket of S3 or its like, or of       <tenure/object.hpp>
-//                                                  Google Cloud Storage
+//   s3://bucket/prefix?region=..., gs://..., az://...  a bucket of S3 or its like, of Google   <tenure/object.hpp>
+//                                                  Cloud Storage, or of Azure
 //
 // The store's own header says what else a URL may have, and which properties there are.
 #pragma once

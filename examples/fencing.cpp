@@ -25,24 +25,26 @@ pqxx::result write_total(const tenure::Leadership& leadership, pqxx::transaction
 
 bool add_to_totals(const tenure::Leadership& leadership, pqxx::connection& db, int sum) {
   //! [strict]
-  pqxx::work tx(db);
   const auto token = leadership.guard(100ms);
-  const auto remaining = std::chrono::floor<std::chrono::milliseconds>(leadership.remaining());
-  if (!token || !tenure::fence::hold(tx, "jobs", *token, remaining)) return false;  // a later leader exists
+  if (!token) return false;
+  pqxx::work tx(db);
   tx.exec("update totals set sum = sum + " + std::to_string(sum));
+  const auto remaining = std::chrono::floor<std::chrono::milliseconds>(leadership.remaining());
+  if (!tenure::fence::hold(tx, "jobs", *token, remaining)) return false;  // a later leader exists
   tx.commit();
   return true;
   //! [strict]
 }
 
 bool add_to_shard(const tenure::Leadership& leadership, pqxx::connection& db, int sum) {
-  pqxx::work tx(db);
   const auto token = leadership.guard(100ms);  // of one election of the group "shards"
+  if (!token) return false;
+  pqxx::work tx(db);
+  tx.exec("update totals set sum = sum + " + std::to_string(sum));
   const auto remaining = std::chrono::floor<std::chrono::milliseconds>(leadership.remaining());
   //! [group]
-  if (!token || !tenure::fence::hold(tx, "shards", "jobs", *token, remaining)) return false;
+  if (!tenure::fence::hold(tx, "shards", "jobs", *token, remaining)) return false;
   //! [group]
-  tx.exec("update totals set sum = sum + " + std::to_string(sum));
   tx.commit();
   return true;
 }

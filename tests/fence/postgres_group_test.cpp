@@ -79,10 +79,10 @@ class PostgresGroupFence : public postgres::test::PostgresTest {
     for (const auto& check : *checks) all += check.what + ": " + check.remedy + '\n';
     return all;
   }
-  /// A unique index by which releases wait.
+  /// A unique index by which releases wait. That it may be deferred, or is not valid, is no difference to them.
   void spoil() const {
     admin("alter table " + leads_ + " drop constraint " + leads_ +
-          "_grp_changed_election_excl, add unique (grp, changed, election)");
+          "_grp_changed_election_excl, add unique (grp, changed, election) deferrable");
   }
   void mend() const {
     admin("alter table " + leads_ + " drop constraint " + leads_ +

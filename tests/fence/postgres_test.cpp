@@ -189,6 +189,17 @@ TEST_F(PostgresFence, From17OnATransactionOfShortStatementsIsEndedToo) {
   EXPECT_TRUE(claim());
 }
 
+/// The server does not begin the timer anew while that of the longer one runs.
+TEST_F(PostgresFence, From17OnALongerBoundOfTheUsersOwnForTransactionsIsReplaced) {
+  const auto db = connect();
+  if (db->server_version() < 170000) GTEST_SKIP() << "needs PostgreSQL 17 or newer, as Debian 13 has it";
+  pqxx::nontransaction(*db).exec("set transaction_timeout = '1h'");
+  pqxx::work tx(*db);
+  ASSERT_TRUE(held(tx, former, 700ms));
+  EXPECT_TRUE(claim(20s)) << "the server ends the session after 700 ms";
+  EXPECT_THROW(tx.commit(), std::exception);
+}
+
 TEST_F(PostgresFence, ABoundOfTheUsersOwnStaysIfItIsShorterAndComesBackAfterTheTransaction) {
   const auto db = connect();
   const auto bounds = [](pqxx::transaction_base& tx) {

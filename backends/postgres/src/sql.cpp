@@ -51,7 +51,7 @@ std::string in_a_key(std::string_view column) {
   select from pg_catalog.pg_index as i join pg_catalog.pg_attribute as a on a.attrelid {=} i.indrelid
   where i.indrelid {=} c.oid and a.attname {=} '{column}'::pg_catalog.name
     and a.attnum {=} any ((i.indkey::pg_catalog.int2[])[0:i.indnkeyatts {-} 1])
-    and i.indisunique and i.indisvalid and i.indimmediate and i.indpred is null and i.indexprs is null))",
+    and i.indisunique and i.indislive and i.indpred is null and i.indexprs is null))",
                 {{"{column}", std::string(column)}});
 }
 

@@ -18,18 +18,22 @@ namespace tenure::fence {
 ///
 /// A claim locks the row FOR UPDATE, in a group because it says so, else because it writes another token, which a
 /// unique index has. That waits for FOR KEY SHARE. Neither a renewal nor a release does. A shorter bound of your own
-/// stays.
+/// stays. PostgreSQL 17 keeps the timer of a longer one running, unless that is switched off first.
 inline std::string hold_sql(std::string_view table, std::string_view more = {}) {
   return std::string(R"(
-with bound as materialized (
+with t as materialized (
+  select one.name, pg_catalog.current_setting(one.name, true)::pg_catalog.interval as present,
+    $3::pg_catalog.int8 operator(pg_catalog.*) '1 ms'::pg_catalog.interval as ours
+  from (values ('idle_in_transaction_session_timeout'), ('statement_timeout'), ('transaction_timeout')) as one(name)
+  where pg_catalog.current_setting(one.name, true) is not null),
+off as materialized (
+  select pg_catalog.set_config(t.name, '0', true) as value from t
+  where t.name operator(pg_catalog.=) 'transaction_timeout' and t.present operator(pg_catalog.>) t.ours),
+bound as materialized (
   select pg_catalog.set_config(t.name, pg_catalog.concat((extract(epoch from
       case when t.present operator(pg_catalog.>) '0'::pg_catalog.interval then least(t.present, t.ours) else t.ours end)
       operator(pg_catalog.*) 1000)::pg_catalog.int8, 'ms'), true) as value
-  from (
-    select one.name, pg_catalog.current_setting(one.name, true)::pg_catalog.interval as present,
-      $3::pg_catalog.int8 operator(pg_catalog.*) '1 ms'::pg_catalog.interval as ours
-    from (values ('idle_in_transaction_session_timeout'), ('statement_timeout'), ('transaction_timeout')) as one(name)
-    where pg_catalog.current_setting(one.name, true) is not null) as t)
+  from t where (select pg_catalog.count(off.value) from off) operator(pg_catalog.>=) 0)
 select 1 from )")
       .append(table)
       .append(R"( as held
@@ -75,13 +79,15 @@ bool hold(pqxx::dbtransaction& tx, const std::string& statement, std::chrono::mi
 ///
 /// Until `tx` ends, the next leader waits. So the server ends it: once it was idle for `at_most`, or a statement of it
 /// took longer, and from PostgreSQL 17 on when it is older than `at_most`, counted from this call. Give what
-/// Leadership::remaining() tells. Before 17 nothing bounds a process that keeps sending short statements.
+/// Leadership::remaining() tells. Before 17 nothing bounds a process that keeps sending short statements. No version
+/// ends one that hangs in a COPY or while it reads a long result. So call it last, just before the commit.
 ///
 /// The election's table needs the index that create_schema() and the SQL file make; `tenure doctor` says if it is
 /// missing. The role needs SELECT and UPDATE on the table, as candidates have.
 ///
 /// REQUIRES: `tx` is not rolled back to a savepoint that stood before this call, because that gives the lock back.
-/// `table` is your program's own text: what Options::table says, with its schema if roles have different search paths.
+/// `table` is your program's own text, as SQL writes it: what Options::table says, in quotes if it has capitals, and
+/// with its schema if roles have different search paths.
 /// Throws std::invalid_argument for a subtransaction, and for an `at_most` above a day.
 inline bool hold(pqxx::dbtransaction& tx, std::string_view election, Token token, std::chrono::milliseconds at_most,
                  std::string_view table = "tenure_elections") {

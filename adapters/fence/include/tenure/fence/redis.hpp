@@ -12,7 +12,8 @@ namespace tenure::fence {
 
 /// For EVAL. Keys: the election's record, then those of your command. Arguments: the field of the record that has the
 /// token, the token, then your command. It runs the command and answers what that answers. If a later leader has
-/// claimed, or the record is lost, it answers the error FENCED and does nothing.
+/// claimed, or the record is lost, it answers the error FENCED and does nothing. Lua makes an integer above 2^53 in an
+/// answer inexact, and takes some 8 000 words at most.
 inline constexpr std::string_view redis_if_leads = R"lua(
 local held = redis.call('HGET', KEYS[1], ARGV[1])
 if string.match(held or '', '^%d+') ~= ARGV[2] then return redis.error_reply('FENCED a later leader has claimed') end
@@ -43,7 +44,7 @@ struct RedisRecord {
 };
 
 /// `prefix`: what redis::Options::prefix says. In a cluster the keys of your command have the tag "{ELECTION}", so that
-/// they stand beside the record: "sums{jobs}".
+/// they stand beside the record: "sums{jobs}". REQUIRES: the name does not begin with '}'.
 inline RedisRecord redis_record(std::string_view election, std::string_view prefix = "tenure:") {
   return {std::string(prefix).append("{").append(election).append("}"), "token"};
 }

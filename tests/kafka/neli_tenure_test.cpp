@@ -370,13 +370,31 @@ TEST_F(NeliDeadline, LeadingAgainIsANewTokenByANewRead) {
 TEST_F(NeliDeadline, AfterItAHandleWhoseGenerationIsLentClaimsNoMore) {
   s.lead(40);
   ASSERT_EQ(s.neli.leads_in_generation(), s.token);
-  s.give(fact::Lent{});
+  s.give(fact::Lent{7});
   EXPECT_FALSE(s.did<effect::Drop>()) << "the tenure goes on";
   s.advance(lease - margin);
   ASSERT_EQ(s.neli.leads_in_generation(), std::nullopt);
-  EXPECT_FALSE(s.did<effect::Drop>());
-  s.give(fact::Lent{});
   EXPECT_TRUE(s.did<effect::Drop>());
+}
+
+/// Kafka's coordinator gives a member that joins anew the generation of before, if nothing has changed.
+TEST_F(NeliDeadline, AfterItAHandleThatIsAssignedThatGenerationAgainClaimsNoMore) {
+  s.lead(40);
+  s.revoked();
+  s.give(fact::Lent{7});
+  s.assigned(true, 7);
+  EXPECT_FALSE(s.did<effect::Drop>()) << "the tenure goes on";
+  s.advance(lease - margin);
+  EXPECT_TRUE(s.did<effect::Drop>());
+}
+
+TEST_F(NeliDeadline, AHandleThatHasALaterGenerationThanTheOneThatWasLentMayClaim) {
+  s.lead(40);
+  s.revoked();
+  s.give(fact::Lent{7});
+  s.assigned(true, 8);
+  s.advance(lease - margin);
+  EXPECT_FALSE(s.did<effect::Drop>());
 }
 
 TEST_F(NeliDeadline, ATenureLeadsInAGenerationOnlyWhileItsOwnerMayCommit) {

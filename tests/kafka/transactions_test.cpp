@@ -17,6 +17,7 @@
 
 #include "broker.hpp"
 #include "eventually.hpp"
+#include "in_child.hpp"
 #include "lateness.hpp"
 #include "relay.hpp"
 #include "support.hpp"
@@ -56,6 +57,11 @@ class TransactionGate final : public tenure::test::Gate {
     const std::lock_guard lock(mutex_);
     api_ = api, armed_ = all_ = true;
   }
+  /// From the next request of this kind on nothing passes at all.
+  void hush_from(int api) {
+    const std::lock_guard lock(mutex_);
+    api_ = api, hushes_ = true;
+  }
   bool holds_one() const {
     const std::lock_guard lock(mutex_);
     return held_ != 0;
@@ -63,7 +69,7 @@ class TransactionGate final : public tenure::test::Gate {
   void let_go() {
     const std::lock_guard lock(mutex_);
     late_ = std::exchange(held_, 0);
-    all_ = false;
+    all_ = hushes_ = hushed_ = false;
   }
   bool late_one_answered() const {
     const std::lock_guard lock(mutex_);
@@ -79,6 +85,8 @@ class TransactionGate final : public tenure::test::Gate {
   bool passes(const KafkaMessage& m) override {
     const std::lock_guard lock(mutex_);
     const bool ours = m.api == api_;
+    hushed_ = hushed_ || (hushes_ && m.request && ours);
+    if (hushed_) return false;
     if (m.request && ours && std::exchange(armed_, false)) held_ = m.connection;
     if (m.request && (m.connection == held_ || (all_ && ours))) return false;
     if (!m.request && ours && m.connection == late_) answered_ = true;
@@ -88,7 +96,7 @@ class TransactionGate final : public tenure::test::Gate {
  private:
   mutable std::mutex mutex_;
   int api_{-1};
-  bool armed_{}, all_{}, deaf_{}, answered_{};
+  bool armed_{}, all_{}, deaf_{}, answered_{}, hushes_{}, hushed_{};
   std::uint64_t held_{}, late_{};  ///< Connections. They count from 1.
 };
 
@@ -239,6 +247,39 @@ TEST_F(KafkaTransactions, WhoLeadsNoMoreInItsGroupCommitsNothing) {
   EXPECT_EQ(committed(), "") << TENURE_PROMISE;
 }
 
+/// Its member stays in the group, so that it is its generation that is refused.
+TEST_F(KafkaTransactions, WhoLeadsOnInALaterGenerationCommitsNothingOfTheOneBefore) {
+  Leader leader(*this);
+  produce(leader.transactions.begin(limit), "late");
+  ASSERT_TRUE(leader.renewed(leader.token));
+  gate_.hold_all(txn_offset_commit);
+  auto outcome = std::async(std::launch::async, [&] { return leader.transactions.commit(leader.token, limit); });
+  ASSERT_TRUE(eventually([&] { return gate_.holds_one(); }, patience));
+  const Stranger another(brokers_, group_, group_ + ".neli", "stranger");
+  ASSERT_TRUE(eventually([&] { return leader.renewed(leader.token) && another.assigned(); }, patience));
+  gate_.let_go();
+  EXPECT_EQ(outcome.get(), Outcome::refused) << TENURE_PROMISE;
+  EXPECT_EQ(committed(), "") << TENURE_PROMISE;
+}
+
+/// librdkafka itself would wait for its coordinator without a limit.
+TEST_F(KafkaTransactions, ACommitEndsInItsTimeThoughNoBrokerAnswers) {
+  Leader leader(*this);
+  produce(leader.transactions.begin(limit), "one");
+  ASSERT_TRUE(leader.renewed(leader.token));
+  gate_.hush_from(txn_offset_commit);
+  const tenure::test::Lateness since;
+  EXPECT_EQ(leader.transactions.commit(leader.token, 4s), Outcome::refused);
+  EXPECT_TRUE(tenure::test::in_time(since, 5s));
+  gate_.let_go();
+  leader.transactions.begin(limit);  // which ends the other one
+  leader.transactions.abort(limit);
+  leader.release();
+  auto next = rival();
+  ASSERT_TRUE(next.campaign());
+  EXPECT_EQ(committed(), "") << TENURE_PROMISE;
+}
+
 TEST_F(KafkaTransactions, AfterAReleaseAndAnothersClaimNothingOfTheFormerLeaderCommits) {
   Leader leader(*this);
   produce(leader.transactions.begin(limit), "late");
@@ -336,6 +377,15 @@ TEST(KafkaTransactionsRefuse, WhatTheyCannotServe) {
   Transactions unreachable(election, "id");
   EXPECT_THROW(unreachable.begin(100ms), std::runtime_error);
   EXPECT_EQ(unreachable.commit(Token{1}, 100ms), Outcome::refused) << "none is open";
+  // Its place is its parent's, and no change of that would reach the child.
+  tenure::test::in_child([&] {
+    try {
+      const Transactions inherited(election, "id");
+    } catch (const std::invalid_argument&) {
+      return true;
+    }
+    return false;
+  });
   Transactions refused(election, "id", {{"no.such.property", "1"}});
   EXPECT_THROW(refused.begin(100ms), std::runtime_error);
 }

@@ -241,11 +241,6 @@ void Neli::take(const fact::OwnersFound& found) {
   if (auto message = owner_search_.answered(found.result, {0})) emit(effect::Tell{Level::warning, std::move(*message)});
 }
 
-/// Rule 25. Another claim in this generation would come before the end of a transaction that is still on its way.
-void Neli::take(const fact::Lent&) {
-  if (member_.assigned() && !tenure_) drop_member();
-}
-
 void Neli::take(const fact::Closing&) {
   campaigning_ = false;
   call_.reset();
@@ -296,6 +291,9 @@ void Neli::serve_member() {
   // The coordinator may handle a doubtful commit after a later claim of ours, and the next leader would read the old
   // token. A member id that does not join again is in no later generation.
   if ((member_->doubtful && !tenure_) || due(member_.drop_at(tenure_.has_value()))) return drop_member();
+  // Rule 25. Another claim in this generation would come before the end of a transaction that is still on its way. A
+  // member that joins anew, with nothing changed, gets the same generation again.
+  if (!tenure_ && member_.assigned() && lent_ == member_->generation) return drop_member();
   if (member_.drained()) emit(effect::Unassign{member_->number});
   if (owner()) serve_owner();
 }

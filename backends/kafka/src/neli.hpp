@@ -41,7 +41,7 @@ struct Assigned { std::uint64_t handle{}; bool owner{}; int generation{}; };
 struct MemberRead { std::uint64_t id{}; Result<Reading> result; };
 struct Observed { std::uint64_t id{}; Result<std::optional<Commit>> result; bool new_group{}; };
 struct Requested { Result<std::optional<Commit>> result; };          ///< The request to step down, if there is one.
-struct Lent {};  ///< A transaction may still come in this generation, for a tenure that is over.
+struct Lent { int generation{}; };  ///< A transaction may still come in it, for a tenure that is over.
 // clang-format on
 }  // namespace fact
 
@@ -129,7 +129,7 @@ class Neli : public Machine<Effect> {
   void take(const fact::Requested&);
   void take(const fact::OwnersFound&);
   void take(const fact::Left& left) { member_.take(left, now_); }
-  void take(const fact::Lent&);
+  void take(const fact::Lent& lent) { lent_ = lent.generation; }
   void take(const fact::Closing&);
 
   // Answers to commits
@@ -197,6 +197,7 @@ class Neli : public Machine<Effect> {
   bool believed_{};             ///< the view is from a read that carried its nonce
   std::uint64_t rank_after_{};  ///< only a later observation may rank us
   Token ranked_{};              ///< the token in the rank of the handle
+  std::optional<int> lent_;     ///< The last generation that a transaction was given.
   bool made_room_{};            ///< by rule 24, and not found another owner nor led since
   std::optional<Error> observer_trouble_;
   bool told_useless_{};  ///< Since somebody was granted the lead here.

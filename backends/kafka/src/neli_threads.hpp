@@ -74,7 +74,7 @@ class NeliThreads final : public MachineThreads<NeliThreads, Fact, CallResult> {
   std::optional<Client::Standing> place(Token token) {
     const std::lock_guard lock(place_mutex_);
     if (!place_ || place_->first != token) return std::nullopt;
-    lent_ = true;
+    lent_ = place_->second.generation;
     return place_->second;
   }
 
@@ -97,15 +97,15 @@ class NeliThreads final : public MachineThreads<NeliThreads, Fact, CallResult> {
 
   void publish_place() {
     const auto token = neli_->leads_in_generation();
-    bool over = false;
+    std::optional<int> over;
     {
       const std::lock_guard lock(place_mutex_);
       if (place_ && token == place_->first) return;
-      over = std::exchange(lent_, false);
+      over = std::exchange(lent_, std::nullopt);
       place_.reset();
       if (token && standing_.generation >= 0 && !standing_.member.empty()) place_.emplace(*token, standing_);
     }
-    if (over) handle(fact::Lent{});
+    if (over) handle(fact::Lent{*over});
   }
 
   static bool waits_to_leave() { return true; }
@@ -148,8 +148,8 @@ class NeliThreads final : public MachineThreads<NeliThreads, Fact, CallResult> {
           Fault::timed_out,
           "reading the record: the coordinator took a commit, and answers no read. Perhaps a former leader has a "
           "transaction open (kafka::Transactions): it ends by its transaction.timeout.ms, or up to 10 s later. If it "
-          "does not, Kafka's kafka-transactions.sh shows where it started (describe-producers --topic "
-          "__consumer_offsets --partition N), and ends it (abort --start-offset)"};
+          "does not, Kafka's kafka-transactions.sh tells its state (describe --transactional-id ID), and "
+          "docker/operating.md of tenure says how to end it"};
     if (!found) return std::move(found).error();
     auto& commits = *found;
     return Reading{std::move(commits[0]), commits[1] ? std::move(commits[1]->metadata) : std::string()};
@@ -183,7 +183,7 @@ class NeliThreads final : public MachineThreads<NeliThreads, Fact, CallResult> {
 
   std::mutex place_mutex_;
   std::optional<std::pair<Token, Client::Standing>> place_;
-  bool lent_{};  ///< It was asked for.
+  std::optional<int> lent_;  ///< Its generation, once it was asked for.
 };
 
 /// The verbs of a candidate. Each but request_step_down() is one call to the serving thread.
@@ -218,6 +218,7 @@ class KafkaBackend final : public Backend {
   std::optional<Error> request_step_down(const std::string& by, const std::string& why, const Limit& limit) override;
 
   // For Transactions
+  bool forked() const { return threads_.forked(); }
   std::optional<Client::Standing> place(Token token) { return threads_->place(token); }
   const Options& options() const { return threads_->options(); }
   std::shared_ptr<ClosableLog> log() const { return threads_->log(); }

@@ -6,12 +6,18 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <memory>
 #include <optional>
 #include <stdexcept>
+#include <system_error>
 #include <utility>
 
+#include <tenure/clock.hpp>
 #include <tenure/kit/c_handle.hpp>
+#include <tenure/kit/leave_behind.hpp>
 #include <tenure/kit/logging.hpp>
+#include <tenure/kit/start_thread.hpp>
 
 #include "handle.hpp"
 #include "neli_threads.hpp"
@@ -22,8 +28,10 @@ namespace {
 using Failure = CHandle<rd_kafka_error_t, rd_kafka_error_destroy>;
 
 std::shared_ptr<KafkaBackend> kafka_backend(std::shared_ptr<Backend> election) {
-  if (auto it = std::dynamic_pointer_cast<KafkaBackend>(std::move(election))) return it;
-  throw std::invalid_argument("Transactions: this backend is not of tenure::kafka::open()");
+  auto it = std::dynamic_pointer_cast<KafkaBackend>(std::move(election));
+  if (!it) throw std::invalid_argument("Transactions: this backend is not of tenure::kafka::open()");
+  if (it->forked()) throw std::invalid_argument("Transactions: this backend was opened before fork(); open one here");
+  return it;
 }
 
 Properties producer_properties(const Options& options, const std::string& id, const Properties& more) {
@@ -41,7 +49,7 @@ Properties producer_properties(const Options& options, const std::string& id, co
 class Transactions::Producer {
  public:
   Producer(std::shared_ptr<KafkaBackend> election, const std::string& id, const Properties& more)
-      : election_(std::move(election)), log_(election_->log()), callbacks_{*log_} {
+      : election_(std::move(election)), log_(election_->log()) {
     if (id.empty()) throw std::invalid_argument("Transactions: the transactional id is empty");
     check_not_owned(more);  // such as socket.max.fails, without which rule 25 sees no request that was sent again
     properties_ = producer_properties(election_->options(), id, more);
@@ -51,28 +59,30 @@ class Transactions::Producer {
     warn_without_tls(options, *log_);
   }
   ~Producer() {
-    if (forked()) static_cast<void>(handle_.release());  // its threads are the parent's
+    if (forked() && handle_) static_cast<void>(handle_->rk.release());  // its threads are the parent's
   }
   Producer(const Producer&) = delete;
   Producer& operator=(const Producer&) = delete;
 
   rd_kafka_t* begin(Limit within) {
-    if (forked()) throw std::logic_error("Transactions: made before fork(); make it in the child");
+    if (forked())
+      throw std::logic_error("Transactions: made before fork(); open the election and make it in the child");
     if (open_) throw std::logic_error("Transactions: the one before was not ended");
     // librdkafka sends a request again if its connection was closed before the answer. The first copy may arrive in a
     // later transaction, and end that one early. After init_transactions() the coordinator refuses all older ones.
-    if (callbacks_.closed != closed_before_) handle_.reset();
+    if (handle_ && handle_->callbacks.closed != handle_->closed_before) handle_.reset();
     if (!handle_) open(within);
-    if (const Failure failed{rd_kafka_begin_transaction(handle_.get())}) fail(*failed);
+    if (const Failure failed{rd_kafka_begin_transaction(handle_->rk.get())}) fail(*failed);
     open_ = true;
-    return handle_.get();
+    return handle_->rk.get();
   }
 
   Outcome commit(Token token, Limit within) {
     const auto by = boot_clock().now() + within;
     if (forked() || !open_) return Outcome::refused;
-    if (!hold(token, by)) return abort_by(by), Outcome::refused;
-    const auto failed = tried(by, [&] { return rd_kafka_commit_transaction(handle_.get(), left(by)); });
+    // An abort that gets no time leaves it to the brokers to end the transaction, and the successor waits for that.
+    if (!hold(token, by - within / 4)) return abort_by(by), Outcome::refused;
+    const auto failed = tried(by, [&] { return rd_kafka_commit_transaction(handle_->rk.get(), left(by)); });
     if (!failed) return open_ = false, Outcome::committed;
     if (rd_kafka_error_txn_requires_abort(failed.get()) != 0 && abort_by(by)) return Outcome::refused;
     close();
@@ -84,6 +94,14 @@ class Transactions::Producer {
   }
 
  private:
+  struct Handle {
+    explicit Handle(std::shared_ptr<ClosableLog> its) : log(std::move(its)) {}
+    const std::shared_ptr<ClosableLog> log;
+    Callbacks callbacks{*log};
+    unsigned closed_before{};
+    CHandle<rd_kafka_t, end_handle> rk;
+  };
+
   bool forked() const { return ::getpid() != made_by_; }
 
   static int left(Clock::Time by) {
@@ -96,6 +114,7 @@ class Transactions::Producer {
     for (;;) {
       Failure failed(call());
       if (!failed || rd_kafka_error_is_retriable(failed.get()) == 0 || boot_clock().now() >= by) return failed;
+      sleep_for(std::chrono::milliseconds(10));
     }
   }
   [[noreturn]] void fail(const rd_kafka_error_t& failed) {
@@ -105,30 +124,56 @@ class Transactions::Producer {
   }
 
   void open(Limit within) {
-    handle_.reset(make_handle(RD_KAFKA_PRODUCER, properties_, callbacks_));
+    handle_ = std::make_shared<Handle>(log_);
+    handle_->rk.reset(make_handle(RD_KAFKA_PRODUCER, properties_, handle_->callbacks));
     const auto by = boot_clock().now() + within;
-    if (const auto failed = tried(by, [&] { return rd_kafka_init_transactions(handle_.get(), left(by)); }))
+    if (const auto failed = tried(by, [&] { return rd_kafka_init_transactions(handle_->rk.get(), left(by)); }))
       fail(*failed);
-    closed_before_ = callbacks_.closed;
+    handle_->closed_before = handle_->callbacks.closed;
   }
 
   /// The coordinator takes this in the generation of the tenure alone. Who claims in a later one reads this partition
   /// before, and that read waits for the end of the transaction.
-  bool hold(Token token, Clock::Time by) {
+  ///
+  /// librdkafka keeps no limit here (its issue 5456). So a call that outlasts ours is left behind with its handle. Of
+  /// that transaction nothing can be committed any more: no end of it was sent, and the next handle's begin forbids it.
+  bool hold(Token token, Clock::Time by) try {
     const auto place = election_->place(token);
     if (!place) return false;
-    const auto& options = election_->options();
-    const auto offsets = owned<rd_kafka_topic_partition_list_destroy>(rd_kafka_topic_partition_list_new(1));
-    rd_kafka_topic_partition_list_add(offsets.get(), options.topic.c_str(), nonce_partition)->offset = 1;
-    const auto member = owned<rd_kafka_consumer_group_metadata_destroy>(rd_kafka_consumer_group_metadata_new_with_genid(
-        options.group.c_str(), place->generation, place->member.c_str(), nullptr));
-    return !tried(
-        by, [&] { return rd_kafka_send_offsets_to_transaction(handle_.get(), offsets.get(), member.get(), left(by)); });
+    struct Call {
+      const std::shared_ptr<Waker> wakes{boot_clock().make_waker()};
+      std::atomic<bool> over{}, taken{};
+    };
+    const auto call = std::make_shared<Call>();
+    auto thread = start_thread("tenure-k-fence", [call, handle = handle_, at = *place, by,
+                                                  group = election_->options().group,
+                                                  topic = election_->options().topic] {
+      const auto offsets = owned<rd_kafka_topic_partition_list_destroy>(rd_kafka_topic_partition_list_new(1));
+      rd_kafka_topic_partition_list_add(offsets.get(), topic.c_str(), nonce_partition)->offset = 1;
+      const auto member = owned<rd_kafka_consumer_group_metadata_destroy>(
+          rd_kafka_consumer_group_metadata_new_with_genid(group.c_str(), at.generation, at.member.c_str(), nullptr));
+      call->taken = !tried(by, [&] {
+        return rd_kafka_send_offsets_to_transaction(handle->rk.get(), offsets.get(), member.get(), left(by));
+      });
+      call->over = true;
+      call->wakes->wake();
+    });
+    while (!call->over && boot_clock().now() < by) call->wakes->wait_until(by);
+    if (call->over) {
+      thread.join();
+      return call->taken;
+    }
+    close();
+    leave_behind(std::move(thread));
+    return false;
+  } catch (const std::system_error&) {  // Threads or descriptors have run out.
+    return false;
   }
 
   /// Whether the coordinator has said so.
   bool abort_by(Clock::Time by) {
-    const auto failed = tried(by, [&] { return rd_kafka_abort_transaction(handle_.get(), left(by)); });
+    if (!handle_) return false;
+    const auto failed = tried(by, [&] { return rd_kafka_abort_transaction(handle_->rk.get(), left(by)); });
     open_ = false;
     if (failed) close();
     return !failed;
@@ -143,9 +188,7 @@ class Transactions::Producer {
   const std::shared_ptr<ClosableLog> log_;
   const pid_t made_by_{::getpid()};
   Properties properties_;
-  Callbacks callbacks_;
-  unsigned closed_before_{};
-  CHandle<rd_kafka_t, end_handle> handle_;
+  std::shared_ptr<Handle> handle_;  ///< Shared with a call that was left behind.
   bool open_{};
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The strict fence of Kafka: what a leader produces in these transactions is committed before its successor's claim,
-// or never. adapters/fence/README.md says why.
+// The strict fence of Kafka: what a leader produces in these transactions is decided before its successor's claim, or
+// never committed. adapters/fence/README.md says why.
 #pragma once
 #include <chrono>
 #include <map>
@@ -18,8 +18,9 @@ namespace tenure::kafka {
 /// A transactional producer beside an election of open(), at the same cluster and with the same login. Call it on one
 /// thread at a time; its calls wait for brokers.
 ///
-/// While a process that hangs or died has a transaction open, nobody else leads. The brokers end it after
-/// `transaction.timeout.ms`, which is 10 s here by default, and up to 10 s more.
+/// From the beginning of commit() to the transaction's end nobody else leads. If the process hangs or dies meanwhile,
+/// or commit() runs out of time, the next begin() ends it, or the brokers do: after `transaction.timeout.ms`, which is
+/// 10 s here by default, and up to 10 s more.
 ///
 /// Rights: WRITE on the transactional id and on what is written to; READ on the election's topic and group.
 class TENURE_KAFKA_EXPORT Transactions {
@@ -29,14 +30,14 @@ class TENURE_KAFKA_EXPORT Transactions {
   /// How a transaction ended.
   enum class Outcome {
     committed,
-    refused,  ///< Nothing of it is committed: a later leader exists or may exist, or a message failed.
+    refused,  ///< Nothing of it is committed: a later leader exists or may exist, time ran out, or a delivery failed.
     unknown,  ///< The brokers did not say in time. If it is committed, then before any later claim.
   };
 
   /// `id`: the transactional.id. REQUIRES: no other living process has it. `properties`: further ones of librdkafka.
   /// Connects to nothing yet. Warns in the election's log if these properties alone do without TLS. Throws
-  /// std::invalid_argument if the backend is not of open() or open_url(), `id` is empty, or the election decides a
-  /// property.
+  /// std::invalid_argument if the backend is not of open() or open_url(), or was opened before fork(); if `id` is
+  /// empty, or the election decides a property.
   Transactions(std::shared_ptr<Backend> election, const std::string& id,
                const std::map<std::string, std::string>& properties = {});
   ~Transactions();  ///< Commits nothing.
@@ -49,7 +50,7 @@ class TENURE_KAFKA_EXPORT Transactions {
   rd_kafka_s* begin(Limit within);
 
   /// Ends the transaction. Commits it if the tenure of `token` still leads in its group, and no rebalance is under way.
-  /// REQUIRES: all of it was produced for that tenure.
+  /// REQUIRES: all of it was produced for that tenure. What rd_kafka_produce() refused is not in it: abort() then.
   Outcome commit(Token token, Limit within);
 
   /// Ends the transaction, if there is one. Nothing of it is committed.

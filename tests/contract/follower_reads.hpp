@@ -30,6 +30,7 @@ class CountedReads final : public ConditionalStore {
   std::optional<Version> await_change(const std::optional<Version>& seen, const Limit& limit) override {
     return real_->await_change(seen, limit);
   }
+  std::optional<Error> accepts(const Timing& timing) override { return real_->accepts(timing); }
   long reads() const { return reads_; }
 
  private:

@@ -64,6 +64,16 @@ TEST(ObjectCheckup, WhoMayNotWriteHearsIt) {
   EXPECT_TOLD(examined(bucket), "WRONG: we may not read the election's object");
 }
 
+TEST(ObjectCheckup, ABucketThatLetsNothingBeReplacedIsWrong) {
+  FakeBucket bucket;
+  bucket.s3.first = [](const std::string& request) -> std::optional<Answer> {
+    if (header(request, "If-Match").empty()) return std::nullopt;
+    return Answer{failure("409 Conflict", "BlobImmutableDueToPolicy")};
+  };
+  EXPECT_TOLD(examined(bucket), "WRONG: the server refuses to replace an object, although its version stands there: ");
+  EXPECT_TOLD(examined(bucket), "BlobImmutableDueToPolicy");
+}
+
 TEST(ObjectCheckup, VersionsAndRulesThatDeleteAreDoubtful) {
   FakeBucket bucket;
   bucket.s3.first = [](const std::string& request) -> std::optional<Answer> {

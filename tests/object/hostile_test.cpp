@@ -280,7 +280,7 @@ TEST(ObjectHostile, AServerThatAsksForFewerRequestsIsLeftAloneForAWhile) {
     const auto before = bucket.s3.requests().size();
     bucket.s3.first = [&](const std::string&) { return Answer{slow}; };
     for (int i = 0; i < 20; ++i) {
-      const auto answer = a->renew(token, within(20s));
+      const auto answer = a->renew(token, within(60ms));
       ASSERT_TRUE(std::holds_alternative<Unknown>(answer));
       expect_error(std::get<Unknown>(answer).error, Fault::unreachable);
     }
@@ -288,6 +288,20 @@ TEST(ObjectHostile, AServerThatAsksForFewerRequestsIsLeftAloneForAWhile) {
     bucket.s3.first = nullptr;
     EXPECT_TRUE(eventually([&] { return std::holds_alternative<Granted>(a->renew(token, within(20s))); }));
   }
+}
+
+/// Google writes an object once a second. A release that is lost costs the others a term.
+TEST(ObjectHostile, AReleaseThatMeetsARequestForAPauseIsSentAgainInTheSameCall) {
+  FakeBucket bucket;
+  const auto a = open(from_url(bucket.url()), "jobs");
+  ASSERT_TRUE(std::holds_alternative<Granted>(a->acquire(within(20s))));
+  std::atomic<int> slow{1};
+  bucket.s3.first = [&](const std::string&) -> std::optional<Answer> {
+    return slow-- > 0 ? std::optional(Answer{http("429 Too Many Requests")}) : std::nullopt;
+  };
+  EXPECT_EQ(a->release(within(20s)), std::nullopt);
+  const auto released = tenure::test::value(store(from_url(bucket.url()), "jobs")->read(within(20s)));
+  EXPECT_TRUE(released.record && released.record->released);
 }
 
 // ---- silence ----

@@ -12,6 +12,7 @@
 #include <tenure/object.hpp>
 
 #include "checks.hpp"
+#include "eventually.hpp"
 #include "follower_reads.hpp"
 #include "server.hpp"
 #include "shared.hpp"
@@ -95,7 +96,18 @@ TEST_P(ObjectStore, AFollowerReadsSeldom) {
   const auto leader = open(options, "jobs");
   const auto token = contract::lead(*leader, contract::quiet_timing);
   ASSERT_TRUE(token);
-  contract::watch_a_follower(*leader, *token, store(options, "jobs"));
+  const auto counted = std::make_shared<contract::CountedReads>(store(options, "jobs"));
+  auto timing = contract::quiet_timing;
+  timing.renew = 500ms;
+  LeaderManager follower(lock_table(counted, "jobs", {"follower", ""}), timing, {});
+  follower.start();
+  const auto began = boot_clock().now();
+  const auto looked = [&](long often) { return counted->reads() >= often; };
+  ASSERT_TRUE(tenure::test::eventually([&] { return looked(12); }, 20s)) << "a term is 30 s";
+  const auto renewals = (boot_clock().now() - began) / timing.renew;
+  EXPECT_LE(counted->reads(), 8 + 2 * renewals) << "of these eight to learn when the lease ends";
+  EXPECT_EQ(leader->release(within(long_enough)), std::nullopt);
+  EXPECT_TRUE(follower.await_leadership(10s)) << "it does not wait for the lease's end";
 }
 
 TEST_P(ObjectStore, TheServerItselfCountsOneRequestForARenewalAndTwoForATakeOver) {

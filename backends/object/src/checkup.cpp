@@ -52,16 +52,27 @@ class Examined {
                         "upgrade the server to a release that honours conditional writes, or take another one");
   }
 
+  /// A write whose condition should hold was.
+  std::optional<Check> refused(const Demand& version) {
+    const auto why = connection_.refusal();
+    const auto stands = connection_.get(tried_, until_);
+    if (!stands) return unwritable(stands.error());
+    if (stands->version != version)
+      return Check::doubtful("somebody else examines this bucket just now", "examine it again");
+    return Check::wrong("the server refuses to replace an object, although its version stands there: " + why,
+                        "let no retention, legal hold or lease be on what is below " + options_.prefix + "/");
+  }
+
   /// A write by a version that is gone, and one that demands that there is no object, must both be refused.
   std::optional<Check> try_writes() {
     auto stands = connection_.get(tried_, until_);
     if (!stands) return unwritable(stands.error());
     const auto first = connection_.put(tried_, new_text(), stands->version, until_);
     if (!first) return unwritable(first.error());
-    if (!*first) return Check::doubtful("somebody else examines this bucket just now", "examine it again");
+    if (!*first) return refused(stands->version);
     const auto second = connection_.put(tried_, new_text(), *first, until_);
     if (!second) return unwritable(second.error());
-    if (!*second) return Check::doubtful("somebody else examines this bucket just now", "examine it again");
+    if (!*second) return refused(*first);
     if (**second == **first) return lies("what is written: two contents have one version");
     const auto stale = connection_.put(tried_, new_text(), *first, until_);
     if (!stale) return unwritable(stale.error());

@@ -51,26 +51,29 @@ class Connection final : public CallThread::Connection {
                                          const Until& until) {
     const auto answer = ask(dialect_->put(object, body, demand), until);
     if (!answer) return answer.error();
-    if (dialect_->refuses(*answer)) return std::optional<std::string>();
+    if (dialect_->refuses(*answer)) {
+      refusal_ = error_of(*answer).message;
+      return std::optional<std::string>();
+    }
     if (answer->status != 200 && answer->status != 201) return error_of(*answer);
     auto version = dialect_->version_of(*answer);
     if (!version) return Error{Fault::unreachable, site_.name + ": it answered a write without a version"};
     return version;
   }
 
-  /// Whatever it answers. An error says that there is no answer. It sends again only what the server refused to look at
-  /// before other credentials were found.
+  const std::string& refusal() const {
+    return refusal_;
+  }  ///< Of the write that was refused last, in the server's words.
+
+  /// Whatever it answers. An error says that there is no answer. It sends again only what the server refused to look
+  /// at: once after a pause that it asked for, as a release that is lost costs the others a term; and with other
+  /// credentials.
   Result<web::Answer> ask(const web::Request& request, const Until& until) {
-    if (slowed_ > 0 && boot_clock().now() < not_before_)
+    if (!rest(until))
       return Error{Fault::unreachable, site_.name + ": not asked, because the server told us to slow down just now"};
-    if (auto error = log_in(until, false)) return *error;
-    for (bool first = true;; first = false) {
-      auto answer = send(request, until);
-      if (!answer) return answer;
-      heed(*answer);
-      const auto refused = login_;
-      if (!dialect_->refuses_login(*answer) || !first || log_in(until, true) || login_ == refused) return answer;
-    }
+    auto answer = ask_once(request, until);
+    if (answer && dialect_->throttles(*answer) && rest(until)) return ask_once(request, until);
+    return answer;
   }
 
   const Dialect& dialect() const { return *dialect_; }
@@ -83,13 +86,37 @@ class Connection final : public CallThread::Connection {
   const std::string& source() const { return login_.source; }  ///< Of the credentials that were used last.
 
  private:
+  /// Sleeps until the server may be asked. False: that is not before the limit.
+  bool rest(const Until& until) const {
+    if (slowed_ == 0) return true;
+    return not_before_ < until.by && sleep_for(not_before_ - boot_clock().now(), until.stop);
+  }
+
+  Result<web::Answer> ask_once(const web::Request& request, const Until& until) {
+    if (auto error = log_in(until, false)) return *error;
+    for (bool first = true;; first = false) {
+      auto answer = send(request, until);
+      if (!answer) return answer;
+      heed(*answer);
+      const auto refused = login_;
+      if (!dialect_->refuses_login(*answer) || !first || log_in(until, true) || login_ == refused) return answer;
+    }
+  }
+
   std::optional<Error> log_in(const Until& until, bool anew) {
     const auto now = boot_clock().unix_ms();  // of no election's decision
     const bool have = !anew && !login_.source.empty(), endless = login_.expires_ms == 0;
     if (have && (endless || now < login_.expires_ms - std::chrono::milliseconds(renewed_before).count()))
       return std::nullopt;
-    auto found = dialect_->log_in(until);
-    if (!found && have && now < login_.expires_ms) return std::nullopt;
+    const bool valid = have && now < login_.expires_ms;  // Then who gives new ones may hang, and costs no renewal.
+    if (valid && boot_clock().now() < renewed_not_before_) return std::nullopt;
+    auto limit = until;
+    if (valid) limit.by -= (until.by - boot_clock().now()) / 2;
+    auto found = dialect_->log_in(limit);
+    if (!found && valid) {
+      renewed_not_before_ = boot_clock().now() + std::chrono::seconds(10);
+      return std::nullopt;
+    }
     if (!found) return std::move(found).error();
     login_ = *std::move(found);
     return std::nullopt;
@@ -131,6 +158,8 @@ class Connection final : public CallThread::Connection {
   bool named_{};  ///< CallThread knows how messages call the server.
   int slowed_{};  ///< How often in a row the server asked for fewer requests.
   Clock::Time not_before_{};
+  Clock::Time renewed_not_before_{};  ///< Credentials that still hold.
+  std::string refusal_;
 };
 
 }  // namespace tenure::object

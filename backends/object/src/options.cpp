@@ -28,11 +28,12 @@ bool only(std::string_view text, std::string_view besides = {}) {
   return std::all_of(text.begin(), text.end(), [&](char c) { return plain(c) || besides.find(c) != besides.npos; });
 }
 
-/// A part that is empty or of dots would be another object at some servers, and none at others.
+/// A part that is empty, or begins or ends with a dot, would be another object at some servers, and none at others.
 bool good_prefix(std::string_view prefix) {
   if (!only(prefix, "~/")) return false;
   for (;; prefix.remove_prefix(prefix.find('/') + 1)) {
     if (prefix.empty() || prefix.starts_with('/') || prefix.starts_with('.')) return false;
+    if (prefix.ends_with('.') || prefix.substr(0, prefix.find('/')).ends_with('.')) return false;
     if (prefix.find('/') == prefix.npos) return true;
   }
 }
@@ -114,15 +115,18 @@ Options checked(Options options) {
   return options;
 }
 
-/// Every other byte is '~' and two digits: an escape that no server, proxy or signature takes for its own.
+/// Every other byte is '~' and two digits: an escape that no server, proxy or signature takes for its own. So is a dot
+/// at an end: Azure drops those behind a name.
 std::string object_of(const Options& options, const std::string& election) {
   check_election(election);
   auto out = options.prefix + "/";
-  for (const char byte : election)
-    if (plain(byte) && (byte != '.' || !out.ends_with('/')))
+  for (const char& byte : election) {
+    const bool at_an_end = out.ends_with('/') || &byte == &election.back();
+    if (plain(byte) && (byte != '.' || !at_an_end))
       out += byte;
     else
       out += "~" + hex(std::string_view(&byte, 1));
+  }
   return out;
 }
 

@@ -158,8 +158,9 @@ Found of_web_identity(const Options& options, const web::Until& until) {
   const auto token = secret_of(file, most_bytes_of_file);
   if (!token) return no_credentials("the file of AWS_WEB_IDENTITY_TOKEN_FILE " + token.error().message);
   const auto given = variable("AWS_ENDPOINT_URL_STS"), session = variable("AWS_ROLE_SESSION_NAME");
-  const auto server =
-      confidant_at(given.empty() ? "https://sts." + options.region + ".amazonaws.com" : given, "AWS_ENDPOINT_URL_STS");
+  const auto* china = options.region.starts_with("cn-") ? ".cn" : "";
+  const auto server = confidant_at(given.empty() ? "https://sts." + options.region + ".amazonaws.com" + china : given,
+                                   "AWS_ENDPOINT_URL_STS");
   if (!server) return server.error();
   const auto who = "the token service " + server->host;
   const auto xml = fetch(*server,

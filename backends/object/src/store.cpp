@@ -115,12 +115,30 @@ class Cell {
     if (auto error = look(until)) return *error;
     if (seen_->version != demanded) return false;
     return Error{Fault::unreachable, "the store refused a write of the object " + object_ +
-                                         ", although what it was to replace stands there"};
+                                         ", although what it was to replace stands there: " + connection_->refusal()};
   }
 
   const std::shared_ptr<Connection> connection_;
   const std::string object_;
   std::optional<Standing> seen_;  ///< Last. The next write demands it.
+};
+
+/// Nothing is pushed, so a follower looks once per renewal: it learns of a release within that time.
+class Bucket final : public web::Store<Cell> {
+ public:
+  using web::Store<Cell>::Store;
+
+  std::optional<Error> accepts(const Timing& timing) override {
+    renew_ = timing.renew;
+    return std::nullopt;
+  }
+  std::optional<Version> await_change(const std::optional<Version>& seen, const Limit& limit) override {
+    const auto by = std::min(limit.by, limit.clock.now() + renew_);
+    return web::Store<Cell>::await_change(seen, {limit.clock, by, limit.stop});
+  }
+
+ private:
+  Clock::Duration renew_{max_term};
 };
 
 }  // namespace
@@ -129,7 +147,7 @@ std::shared_ptr<ConditionalStore> store(const Options& options, const std::strin
   const auto right = checked(options);
   auto connection = std::make_shared<Connection>(right);
   auto cell = std::make_shared<Cell>(connection, object_of(right, election));
-  return std::make_shared<web::Store<Cell>>(std::move(connection), std::move(cell));
+  return std::make_shared<Bucket>(std::move(connection), std::move(cell));
 }
 
 }  // namespace tenure::object

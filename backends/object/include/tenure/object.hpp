@@ -44,11 +44,11 @@ TENURE_OBJECT_EXPORT Options from_url(const std::string& url);
 /// Returns a backend of the election of that name, for one LeaderManager or one Observer.
 ///
 /// The record is an object of some 400 bytes of JSON, which is never deleted. A PUT with If-Match replaces it if it has
-/// the ETag that was read; one with If-None-Match makes it. The beat is in the body, so that no ETag comes twice. The
-/// service's clock decides nothing.
+/// the ETag that was read; one with If-None-Match makes it. The beat is in the body, so that no ETag of an earlier
+/// lease comes again. The service's clock decides nothing.
 ///
-/// Nothing is pushed. A follower learns of a release when the next renewal would be due, so a hand-over takes up to
-/// Timing::renew. A request to step down is written into the record, and comes back with the next renewal.
+/// Nothing is pushed. A follower looks once per Timing::renew, so a hand-over takes up to that. A request to step down
+/// is written into the record, and comes back with the next renewal.
 ///
 /// Credentials: those of Options; or AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN; or a web identity
 /// (AWS_WEB_IDENTITY_TOKEN_FILE, AWS_ROLE_ARN); or the profile in ~/.aws/credentials; or those of the container
@@ -69,11 +69,11 @@ TENURE_OBJECT_EXPORT Options from_url(const std::string& url);
 /// AZURE_FEDERATED_TOKEN_FILE); the app's identity (IDENTITY_ENDPOINT); the machine's. Rights: to read and write blobs,
 /// as in the role Storage Blob Data Contributor.
 ///
-/// Lost data: none loses an acknowledged write, so the first leader of an election begins at once. A lifecycle rule
-/// or a person that deletes the object does lose it: a candidate that did not see it may then lead at once, beside the
-/// old leader, until that one's next renewal.
+/// Lost data: within a region none loses an acknowledged write, so the first leader of an election begins at once. A
+/// lifecycle rule or a person that deletes the object does lose it: a candidate that did not see it may then lead at
+/// once, beside the old leader, until that one's next renewal.
 ///
-/// What it costs: one PUT for a renewal, and for a follower one GET in a term less a renewal. See README.md beside
+/// What it costs: one PUT for a renewal, and for a follower one GET per Timing::renew. See README.md beside
 /// this.
 ///
 /// A server that ignores If-Match would let everybody lead. check_url() finds it by trying.

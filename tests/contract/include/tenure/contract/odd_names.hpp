@@ -22,6 +22,7 @@ inline std::vector<std::string> odd_names() {
           "/",
           "a/b",
           "a/../b",
+          "a/b.",
           "%s%n%d",
           "'; drop table x; --",
           "\"quoted\"",

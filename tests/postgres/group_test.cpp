@@ -219,8 +219,8 @@ TEST_F(PostgresGroup, AReleaseThatCannotBeWrittenCostsItsOwnElectionAlone) {
   const auto found = done(*a, commit);
   EXPECT_TRUE(found.granted) << "the session is renewed";
   EXPECT_THAT(found.released, testing::UnorderedElementsAre("a", "c", "d", "e"));
-  ASSERT_THAT(found.look.unreadable, ElementsAre(Key("b")));
-  EXPECT_THAT(found.look.unreadable.at("b").message, HasSubstr("kept_b"));
+  ASSERT_THAT(found.refused, ElementsAre(Key("b")));
+  EXPECT_THAT(found.refused.at("b").message, HasSubstr("kept_b"));
 }
 
 TEST_F(PostgresGroup, ALeadThatASweepCannotReleaseKeepsNoOtherOneAndIsNamed) {
@@ -296,9 +296,9 @@ TEST_F(PostgresGroup, ALeadThatCannotBeWrittenCostsItsOwnElectionAlone) {
     const auto found = done(*a, claiming(one, beat, first_claims(wanted)));
     ASSERT_TRUE(found.granted) << "the session is renewed";
     for (const auto& name : found.claimed) claimed.push_back(name);
-    for (const auto& [name, error] : found.look.unreadable) spoilt.push_back(name + seen(error).message);
+    for (const auto& [name, error] : found.refused) spoilt.push_back(name + seen(error).message);
     std::erase_if(wanted, [&](const auto& name) {
-      return std::ranges::count(found.claimed, name) || found.look.unreadable.contains(name);
+      return std::ranges::count(found.claimed, name) || found.refused.contains(name);
     });
   }
   EXPECT_THAT(claimed, testing::UnorderedElementsAre("a", "c", "d", "e"));
@@ -378,7 +378,7 @@ TEST_F(PostgresGroup, ALeadThatSomebodyKeepsLockedCostsItsOwnElectionAlone) {
     const auto found = value(a->commit(commit, within(6s)));
     EXPECT_TRUE(found.granted) << "the session is renewed";
     EXPECT_THAT(found.released, ElementsAre("b"));
-    EXPECT_THAT(found.look.unreadable, ElementsAre(Key("a")));
+    EXPECT_THAT(found.refused, ElementsAre(Key("a")));
   }
   EXPECT_THAT(done(*a, releasing(one, 4, {{"a", first.token}})).released, ElementsAre("a"));
   Elsewhere makes("insert into " + options_.leads +

@@ -117,21 +117,26 @@ bool refuses_a_row(const std::exception& thrown, Connection& connection) {
 }
 
 /// One row that cannot be written costs none of the others: ever fewer come at once, until it stands alone. `until`
-/// ends that.
+/// ends that. Whether all were tried.
 template <class Item, class Work, class Refused>
-void by_halves(Connection& connection, const std::vector<Item>& all, Clock::Time until, const Work& work,
+bool by_halves(Connection& connection, const std::vector<Item>& all, Clock::Time until, const Work& work,
                const Refused& refused) {
-  if (all.empty()) return;
+  if (all.empty()) return true;
   try {
-    return work(all);
+    work(all);
+    return true;
   } catch (const std::exception& e) {
     if (!refuses_a_row(e, connection)) throw;
-    if (all.size() == 1) return refused(all.front(), connection.failed(e));
+    if (all.size() == 1) {
+      refused(all.front(), connection.failed(e));
+      return true;
+    }
   }
-  if (boot_clock().now() >= until) return;
+  if (boot_clock().now() >= until) return false;
   const auto middle = all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2);
   for (const auto& half : {std::vector(all.begin(), middle), std::vector(middle, all.end())})
-    by_halves(connection, half, until, work, refused);
+    if (!by_halves(connection, half, until, work, refused)) return false;
+  return true;
 }
 
 /// What came of a commit's releases.
@@ -153,7 +158,11 @@ void give_back(Connection& connection, const GroupStatements& statements, Commit
   const auto refused = [&](const Release& one, Error why) {
     out.refused.insert_or_assign(one.election, std::move(why));
   };
-  by_halves(connection, std::vector(commit.releases), until, write, refused);
+  const auto all = commit.releases;
+  if (by_halves(connection, all, until, write, refused)) return;
+  for (const auto& one : all)
+    if (std::ranges::find(out.released, one.election) == out.released.end())
+      out.refused.try_emplace(one.election, Error{Fault::timed_out, "it was not tried in time beside another one"});
 }
 
 Clock::Time half_way(Clock::Time until) {
@@ -179,7 +188,7 @@ Answer renewed_without(Connection& connection, const GroupStatements& statements
       claims = std::exchange(commit.claims, {});
     }
   }
-  if (done.granted && claims.size() == 1) done.look.unreadable.emplace(claims.front().election, std::move(why));
+  if (done.granted && claims.size() == 1) done.refused.emplace(claims.front().election, std::move(why));
   return done;
 }
 
@@ -194,7 +203,7 @@ Result<Answer> commit_or_less(Connection& connection, const GroupStatements& sta
   GivenBack given;
   const auto with_releases = [&](Answer done) {
     done.released = given.released;
-    done.look.unreadable.insert(given.refused.begin(), given.refused.end());
+    done.refused.insert(given.refused.begin(), given.refused.end());
     return done;
   };
   for (int races = 1;; ++races) {

@@ -158,6 +158,7 @@ class Group final : public GroupStore {
     const auto half = first_half_of(limit);
     int removed = 0;
     do {
+      if (std::exchange(pass_by_, commands_.connection()) != commands_.connection()) pass_ = {};
       const auto pass = std::exchange(pass_, {});
       const auto answer = run(sweep_script, sweep_arguments(draw_incarnation(), pass), limit, 0);
       if (!answer) return answer.error();
@@ -278,7 +279,8 @@ class Group final : public GroupStore {
   const std::shared_ptr<News> news_{std::make_shared<News>()};  ///< Shared with what still runs when we are gone.
   Repeats repeats_;                                             ///< Of why it claims nothing.
   JoinedNames joined_;
-  SweepPass pass_;  ///< Of the last sweep.
+  SweepPass pass_;           ///< Of the last sweep, whose place means nothing to another server.
+  std::uint64_t pass_by_{};  ///< The connection of that.
   Scan scan_;
 };
 

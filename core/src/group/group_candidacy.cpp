@@ -23,6 +23,7 @@ constexpr int prompt_wakes = 8;
 
 /// By more no time is multiplied.
 constexpr int most_doublings = 10;
+constexpr int ends_before_a_look = 3;
 
 /// A store may leave them out of the answer to a commit.
 bool tells_leads(const Look& look) { return look.whole || !look.cursor.empty(); }
@@ -112,7 +113,7 @@ void GroupCandidacy::committed(Time now, std::uint64_t id, Result<Committed> res
     const auto* open = std::get_if<ask::Open>(&question.what);
     if (pending->wedged || !result) {
       if (!pending->wedged) unanswered(now, std::move(result).error());
-      if (open && !stopping_) abandon(*open);
+      if (open) abandon(*open);
     } else if (open) {
       opened(now, question, *open, *result);
     } else {
@@ -126,6 +127,7 @@ void GroupCandidacy::looked(Time now, std::uint64_t id, Result<Look> result) {
   judge_expiry(now);
   if (const auto pending = settle(id); pending && !pending->wedged) {
     unseen_ = result ? 0 : std::min(unseen_ + 1, most_doublings);
+    if (std::exchange(ends_in_vain_, 0) >= ends_before_a_look && result) lapsed_.reset();
     if (result) {
       heard();
       const bool told = tells_leads(*result);
@@ -148,6 +150,7 @@ void GroupCandidacy::ended(Time now, std::uint64_t id, const Result<bool>& resul
     const bool abandoned = lapsed_ && lapsed_->id == end.id;
     if (!result) {
       unanswered(now, result.error());
+      if (!abandoned) rivals_.not_ended(end.id, now, jittered(timing_.retry), timing_.term);
     } else {
       if (!abandoned) heard();  // An open may need more time than this did.
       if (*result) {
@@ -158,6 +161,7 @@ void GroupCandidacy::ended(Time now, std::uint64_t id, const Result<bool>& resul
       }
       all_claims_stale_ = true;
     }
+    ends_in_vain_ = abandoned && !result ? ends_in_vain_ + 1 : 0;
     if (abandoned && (result || stopping_)) lapsed_.reset();
     if (stopping_ && own_ && own_->id == end.id) own_.reset();
   }
@@ -337,8 +341,13 @@ void GroupCandidacy::written(Time now, const GroupQuestion& asked, const ask::Wr
 void GroupCandidacy::settle_changes(Time now, const Commit& commit, const Committed& result) {
   const std::set<std::string_view> done(result.released.begin(), result.released.end());
   for (const auto& release : commit.releases) {
+    if (const auto why = result.refused.find(release.election); why != result.refused.end()) {
+      hold_up(now, release.election, why->second);
+      continue;
+    }
     if (!done.contains(release.election) && !result.look.leads.contains(release.election)) doubt(now);
     to_release_.erase(release.election);
+    held_up_.erase(release.election);
     if (auto* entry = part_in(release.election)) cool_off(now, *entry);
     claims_stale_.push_back(release.election);
   }
@@ -348,6 +357,11 @@ void GroupCandidacy::settle_changes(Time now, const Commit& commit, const Commit
     if (it == entries_.end()) continue;
     auto& entry = it->second;
     if (entry.lead && std::exchange(entry.lead->pushed, false)) entry.lead->released = false;
+    if (const auto why = result.refused.find(claim.election); why != result.refused.end()) {
+      entry.not_before = std::max(entry.not_before, hold_up(now, claim.election, why->second));
+      claims_stale_.push_back(claim.election);
+      continue;
+    }
     const auto shown = result.look.leads.find(claim.election);
     const bool news = entry.tenure ||
                       (shown != result.look.leads.end() && (!entry.lead || !entry.lead->shows(shown->second))) ||
@@ -359,6 +373,24 @@ void GroupCandidacy::settle_changes(Time now, const Commit& commit, const Commit
     if (!news) entry.not_before = std::max(entry.not_before, now + jittered(timing_.retry));
     if (shown == result.look.leads.end()) claims_stale_.push_back(claim.election);  // or else by the look
   }
+}
+
+/// It cannot be written just now. Says when it is tried again: a row may be locked for a moment, or for hours.
+GroupCandidacy::Time GroupCandidacy::hold_up(Time now, const std::string& election, const Error& why) {
+  auto& held = held_up_[election];
+  held.again = now + std::min(jittered(timing_.retry) * (1 << held.tries), timing_.term / 2);
+  held.tries = std::min(held.tries + 1, most_doublings);
+  if (const auto due = to_release_.find(election); due != to_release_.end()) {
+    held.due = due->second;
+    to_release_.erase(due);
+  }
+  report(now, {why.fault, "the lead of election " + election + " cannot be written: " + why.message}, election);
+  return held.again;
+}
+
+void GroupCandidacy::take_up(Time now) {
+  for (auto& [election, held] : held_up_)
+    if (held.due && now >= held.again) to_release_.insert_or_assign(election, *std::exchange(held.due, std::nullopt));
 }
 
 /// Perhaps somebody else wrote there, of which no change is told.
@@ -382,6 +414,7 @@ void GroupCandidacy::elect(Time now, const std::string& election, Token token, T
     return;
   }
   to_release_.erase(election);
+  held_up_.erase(election);
   claims_.erase(election);
   wanted_.erase(election);
   stalled_.erase(election);
@@ -631,11 +664,14 @@ void GroupCandidacy::settle_lead(Time now, const std::string& election, const Le
   }
   const auto due = to_release_.find(election);
   if (!names_us) {
-    if (due == to_release_.end()) return;
-    to_release_.erase(due);
+    const bool held = held_up_.erase(election) > 0;
+    if (due == to_release_.end() && !held) return;
+    if (due != to_release_.end()) to_release_.erase(due);
     if (auto* entry = part_in(election)) cool_off(now, *entry);
-  } else if (!tenure && (it == entries_.end() || !it->second.joined || stopping_ || now < it->second.not_before)) {
-    to_release_[election] = {lead.token};  // a claim that was not answered, and that nobody wants any more
+  } else if (!tenure &&
+             (it == entries_.end() || !it->second.joined || stopping_ || hooks_full() || now < it->second.not_before)) {
+    if (!releases_later(election))
+      to_release_[election] = {lead.token};  // a claim that was not answered, and that nobody wants any more
   } else if (due != to_release_.end()) {
     due->second.token = lead.token;
   }
@@ -724,6 +760,7 @@ void GroupCandidacy::lose_session(Time now, Reason reason, const std::string& de
   lapsed_ = std::exchange(own_, std::nullopt);
   if (reason == Reason::superseded) lapsed_.reset();  // The store knows.
   to_release_.clear();
+  held_up_.clear();
   all_claims_stale_ = true;
   next_commit_ = Time::max();
   next_look_ = now;
@@ -856,6 +893,8 @@ GroupCandidacy::Time GroupCandidacy::next_due() const {
     if (!claims_due_.empty()) due = std::min(due, claims_due_.begin()->first);
     if (!stopping_ && !hooks_full()) due = std::min(due, plan_stale_ ? planned_ + timing_.retry / 4 : plan_again_);
     if (!to_release_.empty() || !wanted_.empty()) due = Time::min();
+    for (const auto& [election, held] : held_up_)
+      if (held.due) due = std::min(due, held.again);
     if (const auto next = next_to_end()) due = std::min(due, next->second);
   }
   return std::max(due, next_ask_);
@@ -866,6 +905,7 @@ void GroupCandidacy::ask_next(Time now) {
     if (stopping_ && !over_ && !pending_) end(false);
     return;
   }
+  take_up(now);
   find_claims(now);
   // A plan looks at every election. What is due already goes first, and the next fact finds the plan still to be made.
   if (pending_ || !own_ || (to_release_.empty() && wanted_.empty())) plan(now);
@@ -883,6 +923,8 @@ void GroupCandidacy::ask_next(Time now) {
     if (now >= wait_from_) ask(now, ask::Await{cursor_}, std::min(next_due(), now + timing_.term));
     return;
   }
+  // A store that answers, and does not let it be ended: the others see to it, and we open another one.
+  if (lapsed_ && ends_in_vain_ >= ends_before_a_look) return ask_look(now);
   if (lapsed_) return ask_end(now, lapsed_->id, lapsed_->beats);
   if (!own_) return joined_ > 0 && !stopping_ ? ask_open(now) : ask_look(now);
   ask_in_session(now);
@@ -1044,8 +1086,9 @@ void GroupCandidacy::judge(Time now, const std::string& election, Entry& entry) 
 
 void GroupCandidacy::judge_claim(Time now, const std::string& election, Entry& entry) {
   const auto free_since = std::exchange(entry.free_since, std::nullopt);
+  if (own_ && hooks_full() && !entry.tenure && !releases_later(election)) give_back_unled(election);
   if (!own_ || stopping_ || hooks_full() || !entry.joined || entry.tenure || to_release_.contains(election) ||
-      !is_allotted(election))
+      releases_later(election) || !is_allotted(election))
     return;
   if (entry.lead && !entry.lead->released && entry.lead->session != own_->id && rivals_.named(entry.lead->session, now))
     next_look_ = now;

@@ -198,6 +198,12 @@ class GroupCandidacy {
     Token token{};
     std::optional<SessionId> heir{};
   };
+  /// What the store could not write.
+  struct HeldUp {
+    std::optional<Due> due{};  ///< A release, which is due then,
+    Time again{};
+    int tries{};
+  };
   using Entries = std::map<std::string, Entry, std::less<>>;
 
   const Rivals::Rival* leader_by(const SeenLead& lead, Time now) const;
@@ -225,6 +231,12 @@ class GroupCandidacy {
   bool is_unreadable(std::string_view election) const;
   Time readable_from(std::string_view election) const;
   void doubt(Time now);
+  Time hold_up(Time now, const std::string& election, const Error& why);
+  void take_up(Time now);
+  bool releases_later(const std::string& election) const {
+    const auto it = held_up_.find(election);
+    return it != held_up_.end() && it->second.due;
+  }
   void absorb_allotted(Time now, std::optional<std::set<std::string>> allotted);
   bool is_allotted(const std::string& election) const { return !allotted_ || allotted_->contains(election); }
   void settle_lead(Time now, const std::string& election, const Lead& lead);
@@ -326,6 +338,7 @@ class GroupCandidacy {
 
   std::optional<Own> own_;     ///< Our session.
   std::optional<Own> lapsed_;  ///< Our session that is over, and that the store is not told of yet.
+  int ends_in_vain_{};         ///< So many in a row did not end that.
   Rivals rivals_;              ///< The other sessions.
   std::string cursor_;
   std::optional<std::uint64_t> untold_;  ///< Something was joined after that question was asked: a look must tell it.
@@ -362,6 +375,7 @@ class GroupCandidacy {
   std::set<std::pair<Time, std::string>> work_due_;   ///< When to look at the work again: once for each election.
   std::map<std::string, Time, std::less<>> stalled_;  ///< Whose work hangs. It was told of last then.
   std::map<std::string, Due, std::less<>> to_release_;  ///< Leads that name our session, and that we do not lead.
+  std::map<std::string, HeldUp, std::less<>> held_up_;  ///< What could not be written.
 
   std::set<std::string, std::less<>> claims_;          ///< What may be claimed now.
   std::set<std::pair<Time, std::string>> claims_due_;  ///< When one may be, by time alone. May hold moments too many.

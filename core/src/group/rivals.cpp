@@ -31,6 +31,7 @@ Rivals::News Rivals::saw(const Look& look, std::optional<SessionId> own, Duratio
                       rate_);
       rival.lease_end = rival.bound.end(longest);
       rival.heard = at;
+      rival.end_again = {}, rival.ends_in_vain = 0;
     }
     rival.session = session;
   }
@@ -73,6 +74,14 @@ void Rivals::postpone(SessionId id, Time until) {
     it->second.lease_end = std::max(it->second.lease_end, until);
 }
 
+void Rivals::not_ended(SessionId id, Time at, Duration pause, Duration most) {
+  const auto it = rivals_.find(id);
+  if (it == rivals_.end()) return;
+  auto& rival = it->second;
+  rival.end_again = at + std::min(pause * (1 << rival.ends_in_vain), most);
+  rival.ends_in_vain = std::min(rival.ends_in_vain + 1, 10);
+}
+
 Clock::Time Rivals::free_from(SessionId id, Time since, Duration longest) const {
   if (const auto* rival = find(id)) return rival->session.record.released ? Time::min() : Time::max();
   const auto it = absent_since_.find(id);
@@ -81,8 +90,10 @@ Clock::Time Rivals::free_from(SessionId id, Time since, Duration longest) const 
 
 std::optional<std::pair<SessionId, Clock::Time>> Rivals::next_to_end() const {
   std::optional<std::pair<SessionId, Time>> first;
-  for (const auto& [id, rival] : rivals_)
-    if (!rival.session.record.released && (!first || rival.lease_end < first->second)) first = {id, rival.lease_end};
+  for (const auto& [id, rival] : rivals_) {
+    const auto from = std::max(rival.lease_end, rival.end_again);
+    if (!rival.session.record.released && (!first || from < first->second)) first = {id, from};
+  }
   return first;
 }
 

@@ -31,6 +31,8 @@ class Rivals {
                                                    ///< may lead more.
     bool doubted{};                                ///< The last of what was released in its favour was so,
     Time takes_from{};                             ///< and it is expected to take one from then on.
+    Time end_again{};                              ///< It could not be ended; not again before then.
+    int ends_in_vain{};
   };
   enum class News { none, numbers, sessions };  ///< Beats alone; what each may lead; who is there.
 
@@ -51,6 +53,10 @@ class Rivals {
 
   /// It was renewed when we wanted to end it. Not again before then, if no look shows that renewal.
   void postpone(SessionId id, Time until);
+
+  /// The store did not say that it has ended, as where its row cannot be written. The others come first: again after
+  /// `pause`, twice as long each time, `most` at most.
+  void not_ended(SessionId id, Time at, Duration pause, Duration most);
 
   void forget_absent() { absent_since_.clear(); }
 

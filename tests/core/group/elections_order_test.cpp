@@ -60,5 +60,41 @@ TEST(ElectionsOrder, ATenureThatEndsWithTheAnswerThatBeganItIsElectedFirst) {
   EXPECT_EQ(calls, (std::vector<std::string>{"elected", "ousting"}));
 }
 
+class Told final : public test::ModelStore {
+ public:
+  Told() : ModelStore(false) {}
+  void joined(const std::string& election) override { note("joined " + election); }
+  void left(const std::string& election) override { note("left " + election); }
+  void note(const std::string& what) {
+    const std::lock_guard lock(mutex_);
+    told_.push_back(what);
+  }
+  std::vector<std::string> told() const {
+    const std::lock_guard lock(mutex_);
+    return told_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<std::string> told_;
+};
+
+/// Else it would leave out the lead of one that is joined again while its work ends, and that would look lost.
+TEST(ElectionsOrder, TheStoreHearsThatAnElectionIsLeftOnceItsWorkHasEnded) {
+  const auto store = std::make_shared<Told>();
+  const Hooks hooks{.elected = [&](const Elected&) { store->note("elected"); },
+                    .ousting = [&](const Ousting&) { store->note("ousting"); },
+                    .error = [](const Error&) {},
+                    .log = no_log};
+  Elections elections(store, Candidate{"me"},
+                      {.term = 6s, .renew = 600ms, .retry = 60ms, .margin = 300ms, .call = 2s, .drain = 1s}, hooks);
+  elections.join("e");
+  elections.start();
+  ASSERT_TRUE(eventually([&] { return store->told().size() >= 2; }));
+  elections.leave("e");
+  ASSERT_TRUE(eventually([&] { return store->told().size() >= 4; }));
+  EXPECT_EQ(store->told(), (std::vector<std::string>{"joined e", "elected", "ousting", "left e"}));
+}
+
 }  // namespace
 }  // namespace tenure

@@ -249,6 +249,8 @@ TEST_F(GroupAllotted, TheStoreLearnsWhatIsJoinedAndLeft) {
   elections.join("a");
   elections.join("b");
   elections.leave("a");
+  elections.start();
+  elections.stop();
   EXPECT_EQ(store->told, (std::vector<std::string>{"+a", "+b", "-a"}));
 }
 

@@ -14,12 +14,15 @@ namespace tenure::test {
 using GroupAnswer = std::variant<Result<Committed>, Result<Look>, Result<bool>, Result<int>>;
 
 /// `marker` draws one for a group that is founded.
+inline GroupAnswer no_answer(const GroupQuestion& question);
+
 template <class Marker>
 GroupAnswer carried_out(GroupModel& store, const GroupQuestion& question, Marker marker) {
   const auto& what = question.what;
   if (const auto* a = std::get_if<ask::Open>(&what)) return Result<Committed>(store.open(a->id, a->session, marker()));
   if (const auto* a = std::get_if<ask::Write>(&what)) return Result<Committed>(store.commit(a->commit));
   if (const auto* a = std::get_if<ask::See>(&what)) return Result<Look>(store.look(a->cursor));
+  if (const auto* a = std::get_if<ask::End>(&what); a && store.stuck.contains(a->id)) return no_answer(question);
   if (const auto* a = std::get_if<ask::End>(&what)) return Result<bool>(store.end(a->id, a->beats, a->new_beat));
   return Result<int>(std::holds_alternative<ask::Sweep>(what) ? store.sweep() : 0);
 }

@@ -915,8 +915,10 @@ TEST_F(GroupCandidacy, StopInterruptsWhatHasHadTheTimeOfOneCall) {
   ASSERT_GT(me.asked->by - stage.now, group_timing.call);
   me.stop();
   me.pass_without_store(group_timing.call - 1ns);
-  EXPECT_FALSE(me.candidacy.over());
+  EXPECT_FALSE(me.asks<ask::End>());
   me.pass_without_store(1ns);
+  EXPECT_TRUE(me.asks<ask::End>()) << "that may have been carried out";
+  me.pass_without_store(group_timing.call);
   EXPECT_TRUE(me.candidacy.over());
 }
 

@@ -115,7 +115,8 @@ class GroupDigest {
     if (allotted) texts(*allotted);
   }
   void committed(const Committed& c) {
-    const auto& [granted, token_of, claimed, released, not_renewed, seen] = c;
+    const auto& [granted, token_of, claimed, released, refused, not_renewed, seen] = c;
+    EXPECT_TRUE(refused.empty()) << "no row is locked here";
     plain(granted);
     token(token_of);
     texts(claimed);
@@ -160,13 +161,13 @@ class GroupDigest {
 
   void process(const GroupCandidacy& c) {
     // Not of the state: who it is, its options, numbers that only grow, and what it has reported.
-    const auto& [who, timing, draw, effects, last_id, pending, own, lapsed, rivals, seen_to, untold, marker,
-                 marker_since, claims_from, highest, allotted, spoilt, entries, looked_through, spread, hook_threads,
-                 overruns, wanted, held, plan_stale, plan_again, planned, gather_until, changed, gifts_wait, able,
-                 gifts_running, gifts, joined, names, tenures, ending, unrenewed, hook_due, work_due, stalled,
-                 to_release, claims, claims_due, claims_stale, all_claims_stale, next_ask, unheard, unseen,
-                 swept_in_vain, next_commit, commit_took, next_sweep, next_look, next_whole, last_whole, whole_took,
-                 wait_from, deaf, last_wake, wakes, started, stopping, over, last_error, repeats] = c;
+    const auto& [who, timing, draw, effects, last_id, pending, own, lapsed, ends_in_vain, rivals, seen_to, untold,
+                 marker, marker_since, claims_from, highest, allotted, spoilt, entries, looked_through, spread,
+                 hook_threads, overruns, wanted, held, plan_stale, plan_again, planned, gather_until, changed,
+                 gifts_wait, able, gifts_running, gifts, joined, names, tenures, ending, unrenewed, hook_due, work_due,
+                 stalled, to_release, held_up, claims, claims_due, claims_stale, all_claims_stale, next_ask, unheard,
+                 unseen, swept_in_vain, next_commit, commit_took, next_sweep, next_look, next_whole, last_whole,
+                 whole_took, wait_from, deaf, last_wake, wakes, started, stopping, over, last_error, repeats] = c;
     EXPECT_TRUE(effects.empty());
     outstanding(pending);
     this->own(own);
@@ -211,6 +212,8 @@ class GroupDigest {
       const auto& [token_of, to] = given;
       text(election), token(token_of), heir(to);
     }
+    EXPECT_TRUE(held_up.empty());
+    plain(static_cast<std::uint64_t>(ends_in_vain));
     texts(claims);
     due(claims_due);
     texts(claims_stale);
@@ -279,11 +282,14 @@ class GroupDigest {
     duration(longest);
     plain(rivals.size());
     for (const auto& [session_id, rival] : rivals) {
-      const auto& [last, bound, lease_end, heard, let_lie, doubted, takes_from] = rival;  // The spread is off.
+      // The spread is off.
+      const auto& [last, bound, lease_end, heard, let_lie, doubted, takes_from, end_again, ends_in_vain] = rival;
       id(session_id);
       session(last);
       if (last.record.released) continue;
       time(lease_end);
+      time(end_again);
+      plain(static_cast<std::uint64_t>(ends_in_vain));
       asked(bound.end(Duration::zero()).time_since_epoch());
     }
     time(looked, explored.renew + explored.retry);

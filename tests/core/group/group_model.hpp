@@ -26,6 +26,8 @@ struct GroupModel {
   std::map<SessionId, Session> sessions{};
   std::map<std::string, Kept> leads{};
   std::set<std::string> spoilt{};                   ///< Leads that cannot be read, until somebody mends them.
+  std::set<std::string> locked{};                   ///< Leads that cannot be written.
+  std::set<SessionId> stuck{};                      ///< Sessions that cannot be ended.
   std::optional<std::set<std::string>> allotted{};  ///< Of a store that allots, to its one process.
   std::vector<std::string> not_renewed{};
   Token retired{};
@@ -80,8 +82,13 @@ struct GroupModel {
     Committed out{.granted = true,
                   .token = Token{std::max({c.at_least.value, static_cast<std::uint64_t>(now_ms), retired.value + 1})},
                   .not_renewed = not_renewed};
+    const auto refuse = [&](const std::string& election) {
+      if (locked.contains(election)) out.refused.emplace(election, Error{Fault::timed_out, "a lock"});
+    };
+    for (const auto& release : c.releases) refuse(release.election);
     for (const auto& claim : c.claims) {
-      if (!may_claim(c, claim)) continue;
+      refuse(claim.election);
+      if (!may_claim(c, claim) || locked.contains(claim.election)) continue;
       leads[claim.election] = {Lead{.token = out.token, .session = c.session}, ++version};
       out.claimed.push_back(claim.election);
     }
@@ -104,7 +111,8 @@ struct GroupModel {
     for (const auto& release : c.releases) {
       const auto lead = leads.find(release.election);
       if (lead == leads.end() || lead->second.lead.token != release.token || lead->second.lead.released ||
-          lead->second.lead.session != c.session || spoilt.contains(release.election))
+          lead->second.lead.session != c.session || spoilt.contains(release.election) ||
+          locked.contains(release.election))
         continue;
       lead->second.lead.released = true;
       lead->second.lead.heir = release.heir;

@@ -162,7 +162,12 @@ Clock::Duration option(const std::string& name, const std::string& text) try {
 
 Timing timing_of(const Place& place, const Presets& presets) {
   if (!place.term.empty() && !place.preset.empty()) throw Failed(usage, "--term does not go with --timing: give one");
-  if (!place.term.empty()) return Timing::of(option("--term", place.term));
+  if (!place.term.empty()) {
+    auto timing = Timing::of(option("--term", place.term));
+    timing.call =
+        std::max(timing.call, std::min(presets.fast.call, timing.term / 5));  // A bucket needs more than most.
+    return timing;
+  }
   if (place.preset == "fast") return presets.fast;
   return place.preset == "steady" ? presets.steady : presets.balanced;
 }

@@ -45,8 +45,8 @@ TENURE_EXPORT std::optional<Error> refused_retirement(const std::map<std::string
 struct Committed {
   bool granted{};                                  ///< False: only what `released` says was done. `look` shows it.
   Token token{};                                   ///< The token of all claims.
-  std::vector<std::string> claimed{}, released{};  ///< What was done. The look shows why the rest was not,
-  std::map<std::string, Error> refused{};  ///< or this: one that cannot be written just now, as where a row is locked.
+  std::vector<std::string> claimed{}, released{};  ///< What was done. The look shows why the rest was not, or this:
+  std::map<std::string, Error> refused{};          ///< what cannot be written just now, as where a row is locked.
   /// Leads of ours that it did not renew, although the session is: each ends when the renewal before would have ended.
   std::vector<std::string> not_renewed{};
   Look look{};  ///< What stands after the commit. If granted, it tells no session but ours.
@@ -58,7 +58,6 @@ struct Committed {
 class TENURE_EXPORT GroupStore {
  public:
   virtual ~GroupStore() = default;
-
   virtual std::string group() const = 0;  ///< The group's name. Any thread may ask.
 
   /// The mode of the store; by default `yes`. With `no` the token of a lead is its version, and fences nothing.

@@ -3,6 +3,7 @@
 // repeats text between the scheme and the last '@', where a user and a password may stand. Text and names: what is
 // written is read again, and what is fit for a log line is. A redacted text has no secret in it. Who leads: what was
 // read is written again.
+#include <algorithm>
 #include <stdexcept>
 #include <string>
 
@@ -65,6 +66,16 @@ void try_url(const std::string& text, bool may_repeat_canary) {
   }
 }
 
+/// By itself, perhaps with escapes.
+bool spells_canary(const std::string& text) {
+  try {
+    const auto url = parse_url(text);
+    if (std::ranges::any_of(url.query, [](const auto& pair) { return contains(pair.first, canary); })) return true;
+  } catch (const std::invalid_argument&) {  // of which nothing is repeated
+  }
+  return contains(text, canary);
+}
+
 void url(const std::string& text) {
   try_url(text, true);
   constexpr std::string_view names[] = {"group", "create_topic", "election", ""};
@@ -73,7 +84,7 @@ void url(const std::string& text) {
 
   // The canary at a place that the input chooses, after the scheme and before the last '@'.
   const auto from = text.find("://"), to = text.rfind('@');
-  if (contains(text, canary) || from == text.npos || to == text.npos || to < from + 3) return;
+  if (spells_canary(text) || from == text.npos || to == text.npos || to < from + 3) return;
   auto secret = text;
   secret.insert(from + 3 + static_cast<unsigned char>(text.back()) % (to - from - 2), canary);
   try_url(secret, false);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <optional>
+#include <stdexcept>
 #include <utility>
 
 #include <tenure/conditional_store.hpp>
@@ -30,13 +31,13 @@ inline Record released(Record made) {
   return made;
 }
 
-/// The answer, or a failed test with the error.
+/// The answer, or a failed test with the error, which ends there: it has nothing to go on with.
 template <class T>
 T value(Result<T> result) {
   if (!result) {
     if (result.error().fault == Fault::timed_out || result.error().fault == Fault::unreachable) excuse_if_busy();
     ADD_FAILURE() << to_string(result.error().fault) << ": " << result.error().message;
-    return {};
+    throw std::runtime_error("no answer");
   }
   return *std::move(result);
 }

@@ -774,6 +774,8 @@ Answer answer_of(const pqxx::result& rows, std::uint64_t connection,
     }
   }
   if (answers != 1) throw NoAnswer("not one row that begins it");
+  for (const auto& [election, error] : out.look.unreadable)
+    if (out.look.leads.contains(election)) throw NoAnswer("a lead that stands there twice");
   // A cursor tells what stands, and not what is gone: whoever learns by it of a retirement looks at everything anew.
   if (out.look.whole || !retired) out.look.cursor = text_of(cursor);
   return out;

@@ -99,6 +99,7 @@ class Transactions::Producer {
     const std::shared_ptr<ClosableLog> log;
     Callbacks callbacks{*log};
     unsigned closed_before{};
+    const std::unique_ptr<Waker> wakes{boot_clock().make_waker()};
     CHandle<rd_kafka_t, end_handle> rk;
   };
 
@@ -141,7 +142,6 @@ class Transactions::Producer {
     const auto place = election_->place(token);
     if (!place) return false;
     struct Call {
-      const std::shared_ptr<Waker> wakes{boot_clock().make_waker()};
       std::atomic<bool> over{}, taken{};
     };
     const auto call = std::make_shared<Call>();
@@ -156,9 +156,9 @@ class Transactions::Producer {
         return rd_kafka_send_offsets_to_transaction(handle->rk.get(), offsets.get(), member.get(), left(by));
       });
       call->over = true;
-      call->wakes->wake();
+      handle->wakes->wake();
     });
-    while (!call->over && boot_clock().now() < by) call->wakes->wait_until(by);
+    while (!call->over && boot_clock().now() < by) handle_->wakes->wait_until(by);
     if (call->over) {
       thread.join();
       return call->taken;
@@ -166,7 +166,7 @@ class Transactions::Producer {
     close();
     leave_behind(std::move(thread));
     return false;
-  } catch (const std::system_error&) {  // Threads or descriptors have run out.
+  } catch (const std::system_error&) {  // Threads have run out.
     return false;
   }
 

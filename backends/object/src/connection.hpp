@@ -61,9 +61,8 @@ class Connection final : public CallThread::Connection {
     return version;
   }
 
-  const std::string& refusal() const {
-    return refusal_;
-  }  ///< Of the write that was refused last, in the server's words.
+  /// Of the write that was refused last, in the server's words.
+  const std::string& refusal() const { return refusal_; }
 
   /// Whatever it answers. An error says that there is no answer. It sends again only what the server refused to look
   /// at: once after a pause that it asked for, as a release that is lost costs the others a term; and with other

@@ -134,9 +134,10 @@ bool by_halves(Connection& connection, const std::vector<Item>& all, Clock::Time
   }
   if (boot_clock().now() >= until) return false;
   const auto middle = all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2);
+  bool all_tried = true;
   for (const auto& half : {std::vector(all.begin(), middle), std::vector(middle, all.end())})
-    if (!by_halves(connection, half, until, work, refused)) return false;
-  return true;
+    all_tried = by_halves(connection, half, until, work, refused) && all_tried;
+  return all_tried;
 }
 
 /// What came of a commit's releases.

@@ -52,6 +52,7 @@ bool GroupCandidacy::join(Time now, const std::string& election, StallLimits sta
   auto& entry = entries_[election];
   const bool joined = !std::exchange(entry.joined, true);
   if (joined) {
+    emit(group_effect::Joined{election});
     ++joined_;
     names_ ^= hash_of(election);
     entry.stall = stall;
@@ -341,7 +342,8 @@ void GroupCandidacy::written(Time now, const GroupQuestion& asked, const ask::Wr
 void GroupCandidacy::settle_changes(Time now, const Commit& commit, const Committed& result) {
   const std::set<std::string_view> done(result.released.begin(), result.released.end());
   for (const auto& release : commit.releases) {
-    if (const auto why = result.refused.find(release.election); why != result.refused.end()) {
+    const auto why = result.refused.find(release.election);
+    if (why != result.refused.end() && !done.contains(release.election)) {
       hold_up(now, release.election, why->second);
       continue;
     }

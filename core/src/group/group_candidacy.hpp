@@ -57,6 +57,7 @@ struct Publish { SessionId session; Clock::Time deadline; };  ///< What the sess
 struct Withdraw {};                                 ///< The session leads nothing any more.
 struct Lead { std::string election; Token token; SessionId session; };  ///< is_leader() holds as long as the session's.
 struct Cap { std::string election; Clock::Time at; };  ///< is_leader() ends there, however long the session runs on.
+struct Joined { std::string election; };            ///< The next question may name it.
 struct Left { std::string election; };              ///< We take part no more, and no hook of it runs.
 struct Changed {};                                  ///< Who leads what, as seen in the store, is no longer the same.
 struct Ended { bool store_wedged; };                ///< stop() has done its work.
@@ -68,8 +69,8 @@ using effect::Unlead, effect::Begin, effect::FireStop, effect::DoneBy, effect::E
 using GroupEffect = std::variant<group_effect::Ask, group_effect::Interrupt, group_effect::Publish,
                                  group_effect::Withdraw, group_effect::Lead, group_effect::Cap, group_effect::Unlead,
                                  group_effect::Begin, group_effect::FireStop, group_effect::DoneBy, group_effect::End,
-                                 group_effect::FireExpired, group_effect::Overrun, group_effect::Left,
-                                 group_effect::Report, group_effect::Changed, group_effect::Ended>;
+                                 group_effect::FireExpired, group_effect::Overrun, group_effect::Joined,
+                                 group_effect::Left, group_effect::Report, group_effect::Changed, group_effect::Ended>;
 
 class GroupCandidacy {
  public:

@@ -78,13 +78,11 @@ Elections::Shell::Shell(Exclusive exclusive, std::shared_ptr<GroupStore> store, 
       page_(std::make_shared<LeasePage>()),
       slots_(page_, [this](const std::string& election) { return make_validity(election); }) {}
 
-/// The store hears of it just before the machine, in one order with what is left.
 void Elections::Shell::join_elections(std::vector<std::string> elections, SharedHooks hooks) {
   if (over()) return;
   const auto stall = stall_limits(hooks ? *hooks : *hooks_);
   post([this, stall, elections = std::move(elections), hooks = std::move(hooks)](Clock::Time now) {
     for (const auto& election : elections) {
-      store_->joined(election);
       if (!machine_.join(now, election, stall)) continue;
       own_hooks_.erase(election);  // Those of before, if the work that they began has not ended yet.
       if (hooks) own_hooks_[election] = hooks;
@@ -189,6 +187,7 @@ void Elections::Shell::carry_out(Effect& any) {
     }
     void operator()(group_effect::FireExpired& e) { s.signals(e.election).expired.request_stop(); }
     void operator()(group_effect::Overrun& e) { s.overran(e.election); }
+    void operator()(group_effect::Joined& e) { s.store_->joined(e.election); }
     void operator()(group_effect::Left& e) {
       s.store_->left(e.election);
       s.own_hooks_.erase(e.election);

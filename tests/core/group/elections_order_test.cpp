@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -63,12 +64,16 @@ TEST(ElectionsOrder, ATenureThatEndsWithTheAnswerThatBeganItIsElectedFirst) {
 class Told final : public test::ModelStore {
  public:
   Told() : ModelStore(false) {}
-  void joined(const std::string& election) override { note("joined " + election); }
+  void joined(const std::string& election) override {
+    asks();
+    note("joined " + election);
+  }
   void left(const std::string& election) override { note("left " + election); }
   void note(const std::string& what) {
     const std::lock_guard lock(mutex_);
     told_.push_back(what);
   }
+  std::function<void()> asks{[] {}};  ///< As long as it joins.
   std::vector<std::string> told() const {
     const std::lock_guard lock(mutex_);
     return told_;
@@ -88,6 +93,7 @@ TEST(ElectionsOrder, TheStoreHearsThatAnElectionIsLeftOnceItsWorkHasEnded) {
                     .log = no_log};
   Elections elections(store, Candidate{"me"},
                       {.term = 6s, .renew = 600ms, .retry = 60ms, .margin = 300ms, .call = 2s, .drain = 1s}, hooks);
+  store->asks = [&] { elections.unled(); };  // No lock is held that this needs.
   elections.join("e");
   elections.start();
   ASSERT_TRUE(eventually([&] { return store->told().size() >= 2; }));

@@ -115,6 +115,7 @@ void GroupCandidacy::committed(Time now, std::uint64_t id, Result<Committed> res
     if (pending->wedged || !result) {
       if (!pending->wedged) unanswered(now, std::move(result).error());
       if (open) abandon(*open);
+      if (!open) write_less(std::get<ask::Write>(question.what).commit);
     } else if (open) {
       opened(now, question, *open, *result);
     } else {
@@ -323,6 +324,8 @@ void GroupCandidacy::written(Time now, const GroupQuestion& asked, const ask::Wr
   } else if (ours) {
     own_->beats = {beat};
     commit_took_ = now - asked.asked;
+    if (!std::exchange(renews_alone_, false))
+      most_changes_ = std::min(most_changes_ + most_changes_ / 8 + 1, max_changes);
     keep_unrenewed(result.not_renewed);  // Before the session's later deadline can be seen.
     const bool told = tells_leads(result.look);
     own_->untold = told ? std::nullopt : std::optional(asked.asked);
@@ -335,6 +338,14 @@ void GroupCandidacy::written(Time now, const GroupQuestion& asked, const ask::Wr
   plan_next_commit(asked.asked, now, store_ms);
   if (next_look_ < next_commit_) next_look_ = now;                             // The others' renewals are fresh now.
   if (own_->untold) next_commit_ = std::max(next_commit_, now + Duration(1));  // The look that is owed goes first.
+}
+
+/// Perhaps its changes took the store longer than a call may, and the session has to live until they are done.
+void GroupCandidacy::write_less(const Commit& commit) {
+  const auto changes = commit.releases.size() + commit.claims.size();
+  if (changes < 2) return;
+  most_changes_ = changes / 2;
+  renews_alone_ = true;
 }
 
 /// What was asked for and not done has changed in the store, as its look shows. If it shows nothing new, what we
@@ -1001,19 +1012,25 @@ void GroupCandidacy::ask_commit(Time now) {
                 .at_least = Token{highest_.value + 1},
                 .cursor = cursor_};
   name_heirs(now);
-  for (const auto& [election, due] : to_release_) {
-    if (commit.releases.size() >= max_changes) break;
-    commit.releases.push_back({election, due.token, due.heir});
+  if (!renews_alone_) {
+    gather_releases(commit);
+    gather_claims(commit);
   }
-  gather_claims(commit);
   own_->beats.push_back(commit.next.record.beat);
   ask(now, ask::Write{std::move(commit)}, now + timing_.call);
+}
+
+void GroupCandidacy::gather_releases(Commit& commit) const {
+  for (const auto& [election, due] : to_release_) {
+    if (commit.releases.size() >= most_changes_) break;
+    commit.releases.push_back({election, due.token, due.heir});
+  }
 }
 
 void GroupCandidacy::gather_claims(Commit& commit) const {
   std::set<SessionId> ended;
   for (const auto& election : wanted_) {
-    if (commit.releases.size() + commit.claims.size() >= max_changes) break;
+    if (commit.releases.size() + commit.claims.size() >= most_changes_) break;
     const auto* lead = lead_of(election);
     commit.claims.push_back({election, lead ? std::optional(lead->token) : std::nullopt});
     if (lead && !lead->released && lead->session != commit.session) ended.insert(lead->session);

@@ -212,6 +212,7 @@ class GroupCandidacy {
   void opened(Time now, const GroupQuestion& asked, const ask::Open& open, Committed& result);
   void abandon(const ask::Open& open);
   void written(Time now, const GroupQuestion& asked, const ask::Write& write, Committed& result);
+  void write_less(const Commit& commit);
   void elect(Time now, const std::string& election, Token token, Token at_least);
   void extend(Time asked);
   void keep_unrenewed(const std::vector<std::string>& elections);
@@ -260,6 +261,7 @@ class GroupCandidacy {
   void ask_look(Time now);
   void ask_commit(Time now);
   void ask_end(Time now, SessionId id, std::vector<std::uint64_t> beats);
+  void gather_releases(Commit& commit) const;
   void gather_claims(Commit& commit) const;
   Time next_due() const;
   Time needed_until() const;
@@ -388,7 +390,9 @@ class GroupCandidacy {
   int unseen_{};                ///< So many looks in a row were not answered.
   int swept_in_vain_{};         ///< So many sweeps in a row removed nothing.
   Time next_commit_{Time::max()};
-  Duration commit_took_{};  ///< The last one that was granted.
+  Duration commit_took_{};                 ///< The last one that was granted.
+  std::size_t most_changes_{max_changes};  ///< Of the next commit.
+  bool renews_alone_{};                    ///< The next commit makes no change.
   Time next_sweep_{Time::max()};
   Time next_look_{Time::max()};
   Time next_whole_{Time::max()};  ///< When all leads are to be looked at, also those of which no change was told.

@@ -341,6 +341,27 @@ TEST_F(GroupCandidacy, TwelveHundredClaimsTakeThreeCommits) {
   EXPECT_TRUE(std::all_of(elections.begin(), elections.end(), [&](const auto& e) { return me.leads(e); }));
 }
 
+TEST_F(GroupCandidacy, ChangesThatTakeLongerThanACallBecomeFewerAndTheSessionLives) {
+  const auto elections = names(1200);
+  me.begins(elections);
+  me.answer();
+  std::vector<std::size_t> claims;
+  while (me.led.size() < elections.size() && stage.now < Clock::Time{1h + 1min}) {
+    me.pass_until_asked<ask::Write>();
+    claims.push_back(me.commit().claims.size());
+    if (claims.back() <= 100) {
+      me.answer();
+    } else {
+      stage.pass(group_timing.call);
+      me.unanswered();
+    }
+  }
+  EXPECT_EQ(me.led.size(), elections.size());
+  EXPECT_EQ(me.opened.size(), 1u) << "its session lived";
+  claims.resize(12);
+  EXPECT_EQ(claims, (std::vector<std::size_t>{500, 0, 250, 0, 125, 0, 62, 70, 79, 89, 101, 0}));
+}
+
 // ---- rule 6: what may be claimed ----
 
 TEST_F(GroupCandidacy, WhatIsAbsentIsClaimedATermAfterTheMarkerWasFirstSeenWhereDataCanBeLost) {

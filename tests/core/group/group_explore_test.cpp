@@ -166,8 +166,9 @@ class GroupDigest {
                  hook_threads, overruns, wanted, held, plan_stale, plan_again, planned, gather_until, changed,
                  gifts_wait, able, gifts_running, gifts, joined, names, tenures, ending, unrenewed, hook_due, work_due,
                  stalled, to_release, held_up, claims, claims_due, claims_stale, all_claims_stale, next_ask, unheard,
-                 unseen, swept_in_vain, next_commit, commit_took, next_sweep, next_look, next_whole, last_whole,
-                 whole_took, wait_from, deaf, last_wake, wakes, started, stopping, over, last_error, repeats] = c;
+                 unseen, swept_in_vain, next_commit, commit_took, most_changes, renews_alone, next_sweep, next_look,
+                 next_whole, last_whole, whole_took, wait_from, deaf, last_wake, wakes, started, stopping, over,
+                 last_error, repeats] = c;
     EXPECT_TRUE(effects.empty());
     outstanding(pending);
     this->own(own);
@@ -213,6 +214,8 @@ class GroupDigest {
       text(election), token(token_of), heir(to);
     }
     EXPECT_TRUE(held_up.empty());
+    plain(std::min<std::size_t>(most_changes, 8));  // no commit has more
+    plain(renews_alone);
     plain(static_cast<std::uint64_t>(ends_in_vain));
     texts(claims);
     due(claims_due);

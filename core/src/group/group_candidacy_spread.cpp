@@ -28,7 +28,7 @@ std::uint32_t GroupCandidacy::most_now() const {
   return static_cast<std::uint32_t>(std::min<std::size_t>(spread_.most, can));
 }
 
-/// Who let a gift lie takes nothing for a term, and then one at a time, until it took one.
+/// Who let a gift lie takes nothing for a term, and then one at a time, ever more seldom, until it took one.
 Member GroupCandidacy::member_of(Time now, SessionId id, const Rivals::Rival& rival) const {
   const auto held = held_by(id);
   std::size_t most = rival.session.most;
@@ -128,7 +128,7 @@ void GroupCandidacy::give_to(Time now, const std::string& election, SessionId he
   if (it == entries_.end() || !it->second.tenure || !it->second.tenure->ending.leading() || is_unreadable(election))
     return;
   it->second.tenure->heir = heir;
-  rivals_.offered(heir, now + timing_.term);
+  rivals_.offered(heir, now, timing_.term);
   claims_stale_.push_back(election);
   ++gifts_running_;
   end_voluntarily(now, election, it->second, Reason::handed_over, printable(detail));
@@ -169,7 +169,7 @@ void GroupCandidacy::name_heirs(Time now) {
     due.heir = heir_of(election, seen);
     if (!due.heir) continue;
     ++seen.members[*due.heir].held;
-    rivals_.offered(*due.heir, now + timing_.term);
+    rivals_.offered(*due.heir, now, timing_.term);
     claims_stale_.push_back(election);
   }
 }

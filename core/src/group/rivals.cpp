@@ -23,7 +23,7 @@ Rivals::News Rivals::saw(const Look& look, std::optional<SessionId> own, Duratio
       tell(News::sessions);
     if (before.weight != session.weight || before.most != session.most) {
       tell(News::numbers);
-      if (before.most < session.most) rival.let_lie.clear(), rival.doubted = false;
+      if (before.most < session.most) rival.let_lie.clear(), rival.doubted = false, rival.offers_in_vain = 0;
     }
     absent_since_.erase(id);
     if (added || rival.session.record.beat != record.beat) {
@@ -48,16 +48,20 @@ void Rivals::given(SessionId id, const std::string& election, bool took, Time ta
   if (it == rivals_.end()) return;
   auto& rival = it->second;
   rival.doubted = !took;
-  rival.takes_from = takes_from;
+  rival.takes_from = took ? takes_from : std::max(rival.takes_from, takes_from);
+  if (took) rival.offers_in_vain = 0;
   if (took)
     rival.let_lie.erase(election);
   else
     rival.let_lie.insert(election);
 }
 
-void Rivals::offered(SessionId id, Time takes_from) {
+void Rivals::offered(SessionId id, Time at, Duration term) {
   const auto it = rivals_.find(id);
-  if (it != rivals_.end() && it->second.doubted) it->second.takes_from = takes_from;
+  if (it == rivals_.end() || !it->second.doubted) return;
+  auto& rival = it->second;
+  rival.offers_in_vain = std::min(rival.offers_in_vain + 1, 3);
+  rival.takes_from = at + term * (1 << rival.offers_in_vain);
 }
 
 bool Rivals::named(SessionId id, Time at) {

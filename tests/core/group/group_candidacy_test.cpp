@@ -1647,7 +1647,7 @@ TEST_F(GroupCandidacy, ASessionSaysHowManyElectionsItMayLeadNow) {
 
 TEST_F(GroupCandidacy, WhoLetsAGiftLieTakesNothingForATermAndThenOne) {
   me.run_with(Spread{});
-  const std::vector<std::string> all{"a", "b", "c", "d"};
+  const auto all = names(12);
   me.lead(all);
   std::uint64_t beat = 0;
   std::size_t returned = 0;
@@ -1661,9 +1661,12 @@ TEST_F(GroupCandidacy, WhoLetsAGiftLieTakesNothingForATermAndThenOne) {
     }
     return me.count<group_effect::End>();
   };
-  EXPECT_EQ(gifts_after(9s), 2u) << "its share";
-  EXPECT_EQ(gifts_after(5s), 2u);
-  EXPECT_EQ(gifts_after(9s), 3u);
+  EXPECT_EQ(gifts_after(9s), 6u) << "its share";
+  EXPECT_EQ(gifts_after(5s), 6u);
+  EXPECT_EQ(gifts_after(9s), 7u);
+  EXPECT_EQ(gifts_after(9s), 7u) << "each that lies gives the next one twice the time";
+  EXPECT_EQ(gifts_after(11s), 8u);
+  EXPECT_EQ(gifts_after(200s), 11u) << "after four terms, and then after eight each";
 }
 
 TEST_F(GroupCandidacy, NothingIsHandedByNameToOneThatLeadsAllItMay) {

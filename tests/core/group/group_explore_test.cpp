@@ -286,7 +286,7 @@ class GroupDigest {
     plain(rivals.size());
     for (const auto& [session_id, rival] : rivals) {
       // The spread is off.
-      const auto& [last, bound, lease_end, heard, let_lie, doubted, takes_from, end_again, ends_in_vain] = rival;
+      const auto& [last, bound, lease_end, heard, let_lie, doubted, takes_from, vain, end_again, ends_in_vain] = rival;
       id(session_id);
       session(last);
       if (last.record.released) continue;

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <future>
 #include <limits>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -449,7 +450,7 @@ TEST_F(RedisGroupPush, NeitherRenewalsNorClaimsNorVainReleasesArePushed) {
   a->renew();
   a->claim({{"w", {}}});
   EXPECT_TRUE(quiet()) << "neither renewals nor claims are";
-  a->release({{"y", a->look.leads.at("w").token, {}}});
+  a->release({{"y", Token{a->token.value + 1}, {}}});
   EXPECT_TRUE(quiet()) << "nor what was not done";
 }
 
@@ -993,11 +994,11 @@ TEST_F(RedisGroup, SentinelsThatAreAwayEndNoSessionAndNothingIsClaimed) {
     both = a.next();
     both.claims = {{"y", {}}};
   }
-  const auto said = lines.all();
-  EXPECT_EQ(std::count_if(
-                said.begin(), said.end(),
-                [](const auto& line) { return line.find("nothing is claimed as long as the Sentinels") != line.npos; }),
-            1);
+  std::map<std::string, int> told;  // why: it closes its connection, and later refuses another one
+  for (const auto& line : lines.all())
+    if (line.find("nothing is claimed as long as the Sentinels") != line.npos) ++told[line];
+  EXPECT_FALSE(told.empty());
+  for (const auto& [line, times] : told) EXPECT_EQ(times, 1) << line;
 }
 
 TEST_F(RedisGroup, AFailOverIsFollowed) {

@@ -157,6 +157,7 @@ void Engine::decide() {
   deciding_ = true;
   due_ = std::min(due_, clock_.now());
   do {
+    watch_hook_threads();
     facts_.swap(inbox_);
     mutex_.unlock();
     for (const auto& fact : facts_) consider(fact);
@@ -169,6 +170,17 @@ void Engine::decide() {
   due_ = next_alarm();
   clock_wakes_->set(due_);
   if (decided_) clock_wakes_->wake();
+}
+
+/// Of a time in which nobody decided, as in a process that was stopped, only a part counts.
+void Engine::watch_hook_threads() {
+  const auto now = clock_.now();
+  const auto passed = std::min(now - std::exchange(hooks_seen_, now), form_.hang_after / 4);
+  const bool waits = !ready_.empty() && hooks_running_ - errors_running_ >= form_.hook_threads;
+  hook_waited_ = waits ? hook_waited_ + passed : Clock::Duration::zero();
+  const bool hang = waits && form_.hang_after > Clock::Duration::zero() && hook_waited_ >= form_.hang_after;
+  if (hang == std::exchange(hooks_hang_, hang)) return;
+  inbox_.insert(inbox_.begin(), [this, hang](Clock::Time at) { hooks_hang(at, hang); });  // before what claims
 }
 
 // ---- the clock thread: sees to every timer; never enters the store or a hook ----
@@ -352,7 +364,10 @@ void Engine::call_next_hook(Ready& ready) {
   call.splice(call.begin(), calls, calls.begin());
   running = true;
   ++hooks_running_;
-  if (errors) ++errors_running_;
+  if (errors)
+    ++errors_running_;
+  else
+    hook_waited_ = {};
   pass_on();
   const bool ousting = std::holds_alternative<Ousting>(call.front().what);
   mutex_.unlock();

@@ -54,8 +54,9 @@ class Engine : public std::enable_shared_from_this<Engine> {
     const char* of{};     ///< What it is of: "election", "group".
     std::string name{};   ///< Of that.
     std::vector<std::string> verbs{};
-    int hook_threads{1};  ///< So many hooks run at once.
-    bool errors_apart{};  ///< error() waits for no other hook, and has a thread more.
+    int hook_threads{1};           ///< So many hooks run at once.
+    bool errors_apart{};           ///< error() waits for no other hook, and has a thread more.
+    Clock::Duration hang_after{};  ///< If another hook waited so long for a thread, they all hang. Zero: they never do.
   };
 
   Engine(Form form, const Timing& timing, Hooks hooks, Clock& clock);
@@ -90,6 +91,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   virtual void stop_machine(Clock::Time now) = 0;
   virtual void tick(Clock::Time now) = 0;
   virtual void ousting_returned(Clock::Time now, const std::string& election) = 0;
+  virtual void hooks_hang(Clock::Time, bool) {}
   virtual void consider(const Fact& fact) = 0;  ///< Tells the fact, and carries out what follows.
   virtual Clock::Time next_alarm() const = 0;
   virtual bool all_decided() const = 0;
@@ -149,6 +151,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
 
   void start_threads();
   void decide() TENURE_HOLDS(mutex_);
+  void watch_hook_threads() TENURE_HOLDS(mutex_);
   void clock_loop();
   void work_loop(std::thread& self);
   int most_hooks() const { return form_.hook_threads + (form_.errors_apart ? 1 : 0); }
@@ -182,8 +185,11 @@ class Engine : public std::enable_shared_from_this<Engine> {
   Ready ready_errors_ TENURE_GUARDED_BY(mutex_);
   int hooks_running_ TENURE_GUARDED_BY(mutex_){};
   int errors_running_ TENURE_GUARDED_BY(mutex_){};
-  bool asks_user_ TENURE_GUARDED_BY(mutex_){};  ///< eligible() runs.
-  int idle_ TENURE_GUARDED_BY(mutex_){};        ///< Workers that wait.
+  Clock::Duration hook_waited_ TENURE_GUARDED_BY(mutex_){};  ///< So long the next hook has waited for a thread.
+  Clock::Time hooks_seen_ TENURE_GUARDED_BY(mutex_){};       ///< When that was looked at.
+  bool hooks_hang_ TENURE_GUARDED_BY(mutex_){};              ///< The machine was told so.
+  bool asks_user_ TENURE_GUARDED_BY(mutex_){};               ///< eligible() runs.
+  int idle_ TENURE_GUARDED_BY(mutex_){};                     ///< Workers that wait.
   bool started_ TENURE_GUARDED_BY(mutex_){};
   bool quit_ TENURE_GUARDED_BY(mutex_){};
   bool store_wedged_ TENURE_GUARDED_BY(mutex_){};

@@ -24,6 +24,7 @@ constexpr int prompt_wakes = 8;
 /// By more no time is multiplied.
 constexpr int most_doublings = 10;
 constexpr int ends_before_a_look = 3;
+constexpr std::size_t few_changes = 16;
 
 /// A store may leave them out of the answer to a commit.
 bool tells_leads(const Look& look) { return look.whole || !look.cursor.empty(); }
@@ -235,6 +236,14 @@ void GroupCandidacy::ousting_returned(Time now, const std::string& election) {
   tick(now);
 }
 
+void GroupCandidacy::hooks_hang(Time now, bool hang) {
+  judge_expiry(now);
+  const bool was_full = hooks_full();
+  hooks_hang_ = hang;
+  tell_full(now, was_full);
+  tick(now);
+}
+
 /// Whoever resigns meanwhile says himself when he contends again. Then it is no longer among the stalled ones.
 void GroupCandidacy::progressed(const std::string& election, Time at) {
   const auto it = entries_.find(election);
@@ -278,6 +287,7 @@ void GroupCandidacy::opened(Time now, const GroupQuestion& asked, const ask::Ope
   const bool in_time = now < timing_.deadline(asked.asked);
   if (result.granted && in_time && !own_) {
     own_ = Own{open.id, {open.session.record.beat}, {.timing = timing_}, {}};
+    most_changes_ = max_changes, unwritten_ = 0;
     all_claims_stale_ = true;
     gather_until_ = now + timing_.renew / 4;
     extend(asked.asked);
@@ -324,8 +334,7 @@ void GroupCandidacy::written(Time now, const GroupQuestion& asked, const ask::Wr
   } else if (ours) {
     own_->beats = {beat};
     commit_took_ = now - asked.asked;
-    if (!std::exchange(renews_alone_, false))
-      most_changes_ = std::min(most_changes_ + most_changes_ / 8 + 1, max_changes);
+    write_more(commit);
     keep_unrenewed(result.not_renewed);  // Before the session's later deadline can be seen.
     const bool told = tells_leads(result.look);
     own_->untold = told ? std::nullopt : std::optional(asked.asked);
@@ -343,9 +352,22 @@ void GroupCandidacy::written(Time now, const GroupQuestion& asked, const ask::Wr
 /// Perhaps its changes took the store longer than a call may, and the session has to live until they are done.
 void GroupCandidacy::write_less(const Commit& commit) {
   const auto changes = commit.releases.size() + commit.claims.size();
-  if (changes < 2) return;
-  most_changes_ = changes / 2;
-  renews_alone_ = true;
+  if (changes == 0) return;
+  ++unwritten_;
+  most_changes_ = std::min(most_changes_, std::max(changes / 2, few_changes));
+}
+
+void GroupCandidacy::write_more(const Commit& commit) {
+  const bool alone = commit.releases.empty() && commit.claims.empty();
+  if (alone && unwritten_ < 2) return;
+  unwritten_ = alone ? 1 : 0;
+  if (!alone) most_changes_ = std::min(most_changes_ + most_changes_ / 8, max_changes);
+}
+
+/// After one without an answer few, as few as a call can always make. After another one none: then it is no matter of
+/// their number.
+std::size_t GroupCandidacy::changes_now() const {
+  return unwritten_ == 0 ? most_changes_ : unwritten_ == 1 ? few_changes : 0;
 }
 
 /// What was asked for and not done has changed in the store, as its look shows. If it shows nothing new, what we
@@ -606,7 +628,7 @@ void GroupCandidacy::absorb_leads(Time now, Look& look) {
     auto& seen = it->second.lead;
     const auto at = seen && seen->shows(lead) ? seen->at : now;
     if (seen && seen->released && seen->heir && seen->token < lead.token)
-      rivals_.given(*seen->heir, election, lead.session == *seen->heir, now + timing_.term);
+      rivals_.given(*seen->heir, election, lead.session == *seen->heir, now, timing_.term);
     seen = SeenLead{lead.token, lead.session, lead.heir, at, lead.released};
   }
   cursor_ = std::move(look.cursor);
@@ -845,12 +867,20 @@ void GroupCandidacy::count_overrun(Time now, int by) {
   const bool was_full = hooks_full();
   TENURE_REQUIRE(by > 0 || overruns_ > 0);
   overruns_ += static_cast<std::size_t>(by);
+  tell_full(now, was_full);
+}
+
+void GroupCandidacy::tell_full(Time now, bool was_full) {
   if (was_full == hooks_full()) return;
   all_claims_stale_ = true;
-  if (!was_full)
-    report(now, {Fault::hook_overran,
-                 "as many ousting() have not returned in time as there are hook threads: no election is "
-                 "claimed until one returns. Give Elections more of them, or make the work stop sooner"});
+  if (was_full) return;
+  report(now,
+         {Fault::hook_overran,
+          hooks_hang_ ? "a hook has waited for a thread for a term, because others hold them all: the work of some "
+                        "elections that we lead has not begun, and no election is claimed until one returns. "
+                        "elected() must start the work, not be it; or give Elections more hook threads"
+                      : "as many ousting() have not returned in time as there are hook threads: no election is "
+                        "claimed until one returns. Give Elections more of them, or make the work stop sooner"});
 }
 
 void GroupCandidacy::watch_later(const std::string& election, const Tenure& tenure) {
@@ -1012,25 +1042,19 @@ void GroupCandidacy::ask_commit(Time now) {
                 .at_least = Token{highest_.value + 1},
                 .cursor = cursor_};
   name_heirs(now);
-  if (!renews_alone_) {
-    gather_releases(commit);
-    gather_claims(commit);
-  }
-  own_->beats.push_back(commit.next.record.beat);
-  ask(now, ask::Write{std::move(commit)}, now + timing_.call);
-}
-
-void GroupCandidacy::gather_releases(Commit& commit) const {
   for (const auto& [election, due] : to_release_) {
-    if (commit.releases.size() >= most_changes_) break;
+    if (commit.releases.size() >= changes_now()) break;
     commit.releases.push_back({election, due.token, due.heir});
   }
+  gather_claims(commit);
+  own_->beats.push_back(commit.next.record.beat);
+  ask(now, ask::Write{std::move(commit)}, now + timing_.call);
 }
 
 void GroupCandidacy::gather_claims(Commit& commit) const {
   std::set<SessionId> ended;
   for (const auto& election : wanted_) {
-    if (commit.releases.size() + commit.claims.size() >= most_changes_) break;
+    if (commit.releases.size() + commit.claims.size() >= changes_now()) break;
     const auto* lead = lead_of(election);
     commit.claims.push_back({election, lead ? std::optional(lead->token) : std::nullopt});
     if (lead && !lead->released && lead->session != commit.session) ended.insert(lead->session);

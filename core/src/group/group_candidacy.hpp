@@ -98,6 +98,8 @@ class GroupCandidacy {
   void awaited(Time now, std::uint64_t id, const std::optional<Release>& pushed);
   void wait_failed(Time now, std::uint64_t id, Error error);
   void ousting_returned(Time now, const std::string& election);
+  /// Whether hooks hold all their threads, and another one has waited for one of them for a term.
+  void hooks_hang(Time now, bool hang);
   /// The work told then that it goes on. Comes before the next fact for all of progress_due(): that one decides.
   void progressed(const std::string& election, Time at);
   void tick(Time now);
@@ -213,6 +215,8 @@ class GroupCandidacy {
   void abandon(const ask::Open& open);
   void written(Time now, const GroupQuestion& asked, const ask::Write& write, Committed& result);
   void write_less(const Commit& commit);
+  void write_more(const Commit& commit);
+  std::size_t changes_now() const;
   void elect(Time now, const std::string& election, Token token, Token at_least);
   void extend(Time asked);
   void keep_unrenewed(const std::vector<std::string>& elections);
@@ -261,7 +265,6 @@ class GroupCandidacy {
   void ask_look(Time now);
   void ask_commit(Time now);
   void ask_end(Time now, SessionId id, std::vector<std::uint64_t> beats);
-  void gather_releases(Commit& commit) const;
   void gather_claims(Commit& commit) const;
   Time next_due() const;
   Time needed_until() const;
@@ -283,8 +286,9 @@ class GroupCandidacy {
   void judge_claim(Time now, const std::string& election, Entry& entry);
   void watch_hook(Time now, const std::string& election, Tenure& tenure);
   void count_overrun(Time now, int by);
+  void tell_full(Time now, bool was_full);
   /// Of what begins now, nobody would be told.
-  bool hooks_full() const { return overruns_ >= hook_threads_; }
+  bool hooks_full() const { return hooks_hang_ || overruns_ >= hook_threads_; }
   void watch_later(const std::string& election, const Tenure& tenure);
   /// Whoever sees the end of a session may lead at once what that led.
   Time end_from() const { return tenures_ > 0 ? lapsed_->lease.end : Time::min(); }
@@ -356,7 +360,8 @@ class GroupCandidacy {
   std::size_t looked_through_{};
   Spread spread_;
   std::size_t hook_threads_;
-  std::size_t overruns_{};                     ///< So many ousting() run on, and have outlasted their time.
+  std::size_t overruns_{};  ///< So many ousting() run on, and have outlasted their time.
+  bool hooks_hang_{};
   std::set<std::string, std::less<>> wanted_;  ///< Of claims_, what is ours to claim by the spread.
   std::map<SessionId, std::size_t> held_;      ///< How many entries have this holder. None has zero.
   bool plan_stale_{true};
@@ -391,8 +396,8 @@ class GroupCandidacy {
   int swept_in_vain_{};         ///< So many sweeps in a row removed nothing.
   Time next_commit_{Time::max()};
   Duration commit_took_{};                 ///< The last one that was granted.
-  std::size_t most_changes_{max_changes};  ///< Of the next commit.
-  bool renews_alone_{};                    ///< The next commit makes no change.
+  std::size_t most_changes_{max_changes};  ///< Of one commit.
+  std::size_t unwritten_{};                ///< So many commits with changes in a row were not answered.
   Time next_sweep_{Time::max()};
   Time next_look_{Time::max()};
   Time next_whole_{Time::max()};  ///< When all leads are to be looked at, also those of which no change was told.

@@ -85,7 +85,7 @@ void GroupCandidacy::plan(Time now) {
   for (const auto& election : part.claims) want(election);
   // Whose part it is may not know of it, or may be in trouble. So nothing stays free for long. But whoever has many to
   // claim needs some commits for them, which take as long as ours did.
-  const auto commits = static_cast<Clock::rep>(claims_.size() / most_changes_);
+  const auto commits = static_cast<Clock::rep>(claims_.size() / max_changes);
   const auto patience = others_look() + 2 * commits * commit_took_;
   for (const auto& election : claims_) {
     const auto due = *entries_.find(election)->second.free_since + patience;

@@ -45,6 +45,7 @@ class TENURE_NO_EXPORT Elections::Shell final : public EngineOf<GroupCandidacy> 
   void ousting_returned(Clock::Time now, const std::string& election) override {
     machine_.ousting_returned(now, election);
   }
+  void hooks_hang(Clock::Time now, bool hang) override { machine_.hooks_hang(now, hang); }
   void carry_out(Effect& effect) override;
   Clock::Time published() const noexcept override { return Clock::Time(Clock::Duration(page_->view().deadline)); }
   Fact answer_to(const GroupQuestion& question, const std::stop_token& interrupted);

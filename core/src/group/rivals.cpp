@@ -3,6 +3,7 @@
 #include "group/rivals.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace tenure {
 
@@ -23,7 +24,7 @@ Rivals::News Rivals::saw(const Look& look, std::optional<SessionId> own, Duratio
       tell(News::sessions);
     if (before.weight != session.weight || before.most != session.most) {
       tell(News::numbers);
-      if (before.most < session.most) rival.let_lie.clear(), rival.doubted = false, rival.offers_in_vain = 0;
+      if (before.most < session.most) rival.let_lie.clear(), rival.doubted = false;
     }
     absent_since_.erase(id);
     if (added || rival.session.record.beat != record.beat) {
@@ -43,25 +44,29 @@ Rivals::News Rivals::saw(const Look& look, std::optional<SessionId> own, Duratio
   return news;
 }
 
-void Rivals::given(SessionId id, const std::string& election, bool took, Time takes_from) {
+void Rivals::given(SessionId id, const std::string& election, bool took, Time at, Duration term) {
   const auto it = rivals_.find(id);
   if (it == rivals_.end()) return;
   auto& rival = it->second;
-  rival.doubted = !took;
-  rival.takes_from = took ? takes_from : std::max(rival.takes_from, takes_from);
-  if (took) rival.offers_in_vain = 0;
-  if (took)
+  if (took) {
+    rival.doubted = false;
     rival.let_lie.erase(election);
-  else
+  } else {
+    doubt(rival, at, term);
     rival.let_lie.insert(election);
+  }
+}
+
+/// What it lets lie is led by nobody for a moment, so it gets ever more time. Those of one time count once: its giver
+/// counts it when it offers it, the others when they see it lie.
+void Rivals::doubt(Rival& rival, Time at, Duration term) {
+  if (rival.doubted && at < rival.takes_from) return;
+  rival.let_more_lie = std::exchange(rival.doubted, true) ? std::min(rival.let_more_lie + 1, 2) : 0;
+  rival.takes_from = at + term * (1 << rival.let_more_lie);
 }
 
 void Rivals::offered(SessionId id, Time at, Duration term) {
-  const auto it = rivals_.find(id);
-  if (it == rivals_.end() || !it->second.doubted) return;
-  auto& rival = it->second;
-  rival.offers_in_vain = std::min(rival.offers_in_vain + 1, 3);
-  rival.takes_from = at + term * (1 << rival.offers_in_vain);
+  if (const auto it = rivals_.find(id); it != rivals_.end() && it->second.doubted) doubt(it->second, at, term);
 }
 
 bool Rivals::named(SessionId id, Time at) {

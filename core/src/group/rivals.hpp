@@ -31,7 +31,7 @@ class Rivals {
                                                    ///< may lead more.
     bool doubted{};                                ///< The last of what was released in its favour was so,
     Time takes_from{};                             ///< and it is expected to take one from then on.
-    int offers_in_vain{};                          ///< So many in a row since then.
+    int let_more_lie{};                            ///< So many in a row since then.
     Time end_again{};                              ///< It could not be ended; not again before then.
     int ends_in_vain{};
   };
@@ -41,9 +41,8 @@ class Rivals {
   News saw(const Look& look, std::optional<SessionId> own, Duration own_term, Time at);
 
   /// An election was released in its favour, and was taken: by it, or by another.
-  void given(SessionId id, const std::string& election, bool took, Time takes_from);
-  /// One is about to be. If it let the last one lie, then not again for twice as long each time, eight terms at most:
-  /// what it does not take is led by nobody for a moment.
+  void given(SessionId id, const std::string& election, bool took, Time at, Duration term);
+  /// One is about to be.
   void offered(SessionId id, Time at, Duration term);
 
   /// A lead names it. If it is in no look, it counts as dead one term after that was first noticed, which takes a look
@@ -76,6 +75,8 @@ class Rivals {
 
  private:
   friend class GroupDigest;
+
+  static void doubt(Rival& rival, Time at, Duration term);
 
   double rate_;
   Duration longest_{};

@@ -6,7 +6,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <climits>
 
 namespace tenure {
 namespace {
@@ -38,6 +40,12 @@ std::size_t whole_characters(std::string_view text, std::size_t cap) {
 
 void write_to_stderr(std::string_view line) noexcept {
   const auto before = errno;
+  std::array<char, PIPE_BUF> cut{};
+  if (line.size() > cut.size()) {
+    std::copy_n(line.begin(), cut.size(), cut.begin());
+    cut.back() = '\n';
+    line = {cut.data(), cut.size()};
+  }
   if (takes_a_line(STDERR_FILENO)) [[maybe_unused]]
     const auto written = ::write(STDERR_FILENO, line.data(), line.size());
   errno = before;

@@ -412,6 +412,41 @@ TEST_F(EngineOfMany, WhatAnotherLeadsWakesWhoWaitsForAChange) {
   EXPECT_TRUE(look_on([&] { return watcher.changes() > before; }));
 }
 
+/// elected() may be the work of one election; of many it must start it. Two threads run hooks here.
+TEST_F(EngineOfMany, HooksThatHoldAllTheirThreadsForATermWhileAnotherWaitsAreReportedAndNothingIsClaimed) {
+  std::atomic<bool> hold{true};
+  auto hooks = noting();
+  hooks.elected = [&](const Elected&) {
+    ++elected;
+    hold.wait(true);
+  };
+  const auto renew = [&] {
+    const auto before = metrics().calls.at("commit").durations.count();
+    clock.advance(timing.renew);
+    return eventually([&] { return metrics().calls.at("commit").durations.count() > before; }) && clock.await_parked(1);
+  };
+  ASSERT_TRUE(starts_to_lead(hooks));
+  owner->join("second");
+  ASSERT_TRUE(eventually([&] { return elected == 2; }));
+  for (int i = 0; i < 8; ++i) ASSERT_TRUE(renew());
+  EXPECT_EQ(metrics().errors.at(Fault::hook_overran), 0u) << "no other hook waits";
+  owner->join("third");
+  ASSERT_TRUE(eventually([&] { return owner->is_leader("third"); }));
+  for (int i = 0; i < 4; ++i) ASSERT_TRUE(renew());
+  EXPECT_EQ(metrics().errors.at(Fault::hook_overran), 0u) << "not for a term";
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(renew());
+  EXPECT_TRUE(told(Fault::hook_overran));
+  owner->join("fourth");
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(renew());
+  EXPECT_FALSE(owner->is_leader("fourth"));
+  EXPECT_EQ(owner->led().size(), 3u);
+  hold = false;
+  hold.notify_all();
+  EXPECT_TRUE(eventually([&] { return elected == 3; }));
+  ASSERT_TRUE(renew());
+  EXPECT_TRUE(eventually([&] { return elected == 4; }));
+}
+
 // ---- what it tells of itself ----
 
 TYPED_TEST(EngineOfEither, BeforeTheStartEverythingIsNamedAndZero) {

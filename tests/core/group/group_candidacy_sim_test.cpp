@@ -541,8 +541,9 @@ TEST_P(GroupCandidacySim, NeverTwoLeadersTokensRiseHooksComeInPairsAndEveryElect
     world.run(3min);
     EXPECT_EQ(world.violation, "");
     world.calm(alike);
-    // The longest that anything may take: a lost store's term, and another one for a session that died meanwhile.
-    world.run(3 * timing.term + longest_cool_down);
+    // The longest that anything may take: a lost store's term, another one for a session that died meanwhile, and four
+    // before something is given to who let gifts lie.
+    world.run(7 * timing.term + longest_cool_down);
     world.busiest();
     const auto moved = world.tenures;
     world.run(timing.term);

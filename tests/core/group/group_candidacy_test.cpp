@@ -359,7 +359,42 @@ TEST_F(GroupCandidacy, ChangesThatTakeLongerThanACallBecomeFewerAndTheSessionLiv
   EXPECT_EQ(me.led.size(), elections.size());
   EXPECT_EQ(me.opened.size(), 1u) << "its session lived";
   claims.resize(12);
-  EXPECT_EQ(claims, (std::vector<std::size_t>{500, 0, 250, 0, 125, 0, 62, 70, 79, 89, 101, 0}));
+  EXPECT_EQ(claims, (std::vector<std::size_t>{500, 16, 281, 16, 157, 16, 87, 97, 109, 16, 60, 67}));
+}
+
+TEST_F(GroupCandidacy, AChangeThatIsNeverAnsweredEndsNoSession) {
+  me.begins({"hangs", "led"});
+  me.answer();
+  std::vector<std::size_t> claims;
+  while (stage.now < Clock::Time{1h + 1min}) {
+    me.pass_until_asked<ask::Write>();
+    const auto wants = me.commit().claims;
+    claims.push_back(wants.size());
+    if (std::none_of(wants.begin(), wants.end(), [](const auto& claim) { return claim.election == "hangs"; })) {
+      me.answer();
+    } else {
+      stage.pass(group_timing.call);
+      me.unanswered();
+    }
+  }
+  EXPECT_EQ(me.opened.size(), 1u) << "its session lived";
+  claims.resize(6);
+  EXPECT_EQ(claims, (std::vector<std::size_t>{2, 2, 0, 2, 0, 2}));
+}
+
+TEST_F(GroupCandidacy, FewReleasesGoAtOnceAfterACommitWithoutAnAnswer) {
+  const auto elections = names(40);
+  me.lead(elections);
+  for (const auto& election : elections) me.resign(election, 1h);
+  for (const auto& election : elections) me.ousting_returned(election);
+  me.unanswered();
+  std::vector<std::size_t> releases;
+  for (int i = 0; i < 3; ++i) {
+    me.pass_until_asked<ask::Write>();
+    releases.push_back(me.commit().releases.size());
+    me.answer();
+  }
+  EXPECT_EQ(releases, (std::vector<std::size_t>{16, 18, 6}));
 }
 
 // ---- rule 6: what may be claimed ----
@@ -1666,7 +1701,7 @@ TEST_F(GroupCandidacy, WhoLetsAGiftLieTakesNothingForATermAndThenOne) {
   EXPECT_EQ(gifts_after(9s), 7u);
   EXPECT_EQ(gifts_after(9s), 7u) << "each that lies gives the next one twice the time";
   EXPECT_EQ(gifts_after(11s), 8u);
-  EXPECT_EQ(gifts_after(200s), 11u) << "after four terms, and then after eight each";
+  EXPECT_EQ(gifts_after(200s), 12u) << "four terms at most";
 }
 
 TEST_F(GroupCandidacy, NothingIsHandedByNameToOneThatLeadsAllItMay) {
@@ -1730,6 +1765,21 @@ TEST_F(GroupCandidacy, NothingIsClaimedWhileAllHookThreadsHang) {
   EXPECT_EQ(stage.store.sessions.at(me.session).most, 1u);
   me.work_ended("a");
   EXPECT_TRUE(me.leads("c"));
+}
+
+TEST_F(GroupCandidacy, NothingIsClaimedWhileAHookWaitsForAThread) {
+  me.run_with(Spread{.on = false}, 1);
+  me.lead({"a"});
+  me.hooks_hang(true);
+  EXPECT_TRUE(me.reported(Fault::hook_overran));
+  me.join("b");
+  me.pass(5s);
+  EXPECT_FALSE(me.leads("b"));
+  EXPECT_TRUE(me.leads("a"));
+  EXPECT_EQ(stage.store.sessions.at(me.session).most, 1u);
+  me.hooks_hang(false);
+  me.settle();
+  EXPECT_TRUE(me.leads("b"));
 }
 
 }  // namespace rules_of_a_group

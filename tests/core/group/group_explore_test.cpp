@@ -163,12 +163,12 @@ class GroupDigest {
     // Not of the state: who it is, its options, numbers that only grow, and what it has reported.
     const auto& [who, timing, draw, effects, last_id, pending, own, lapsed, ends_in_vain, rivals, seen_to, untold,
                  marker, marker_since, claims_from, highest, allotted, spoilt, entries, looked_through, spread,
-                 hook_threads, overruns, wanted, held, plan_stale, plan_again, planned, gather_until, changed,
-                 gifts_wait, able, gifts_running, gifts, joined, names, tenures, ending, unrenewed, hook_due, work_due,
-                 stalled, to_release, held_up, claims, claims_due, claims_stale, all_claims_stale, next_ask, unheard,
-                 unseen, swept_in_vain, next_commit, commit_took, most_changes, renews_alone, next_sweep, next_look,
-                 next_whole, last_whole, whole_took, wait_from, deaf, last_wake, wakes, started, stopping, over,
-                 last_error, repeats] = c;
+                 hook_threads, overruns, hooks_hang, wanted, held, plan_stale, plan_again, planned, gather_until,
+                 changed, gifts_wait, able, gifts_running, gifts, joined, names, tenures, ending, unrenewed, hook_due,
+                 work_due, stalled, to_release, held_up, claims, claims_due, claims_stale, all_claims_stale, next_ask,
+                 unheard, unseen, swept_in_vain, next_commit, commit_took, most_changes, unwritten, next_sweep,
+                 next_look, next_whole, last_whole, whole_took, wait_from, deaf, last_wake, wakes, started, stopping,
+                 over, last_error, repeats] = c;
     EXPECT_TRUE(effects.empty());
     outstanding(pending);
     this->own(own);
@@ -202,6 +202,7 @@ class GroupDigest {
     plain(names);
     plain(tenures);
     plain(overruns);
+    EXPECT_FALSE(hooks_hang);
     texts(ending);
     texts(unrenewed);
     due(hook_due);
@@ -214,8 +215,8 @@ class GroupDigest {
       text(election), token(token_of), heir(to);
     }
     EXPECT_TRUE(held_up.empty());
-    plain(std::min<std::size_t>(most_changes, 8));  // no commit has more
-    plain(renews_alone);
+    plain(std::min<std::size_t>(most_changes, 16));  // no commit has more
+    plain(std::min<std::size_t>(unwritten, 2));
     plain(static_cast<std::uint64_t>(ends_in_vain));
     texts(claims);
     due(claims_due);
@@ -286,7 +287,8 @@ class GroupDigest {
     plain(rivals.size());
     for (const auto& [session_id, rival] : rivals) {
       // The spread is off.
-      const auto& [last, bound, lease_end, heard, let_lie, doubted, takes_from, vain, end_again, ends_in_vain] = rival;
+      const auto& [last, bound, lease_end, heard, let_lie, doubted, takes_from, let_more_lie, end_again, ends_in_vain] =
+          rival;
       id(session_id);
       session(last);
       if (last.record.released) continue;

@@ -83,6 +83,7 @@ class GroupScene {
   }
   void stop() { candidacy.stop(stage.now), take(); }
   void ousting_returned(const std::string& election) { candidacy.ousting_returned(stage.now, election), take(); }
+  void hooks_hang(bool hang) { candidacy.hooks_hang(stage.now, hang), take(); }
   /// Its work has stopped, and the store knows.
   void work_ended(const std::string& election) { ousting_returned(election), settle(); }
   /// It resigns, its work stops, and the store knows.

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <climits>
 #include <nlohmann/json.hpp>
 #include <tenure/kit/logging.hpp>
 
@@ -43,6 +44,27 @@ TEST(JsonLog, ItWritesToStderrWhatIsImportantEnough) {
   EXPECT_EQ(std::string(text.data(), first > 0 ? static_cast<std::size_t>(first) : 0),
             "{\"level\":\"warning\",\"message\":\"slow\",\"election\":\"jobs\"}\n");
   EXPECT_LT(::recv(ends[1], text.data(), text.size(), MSG_DONTWAIT), 0) << "nothing else";
+  for (const int fd : {kept, ends[0], ends[1]}) ::close(fd);
+}
+
+/// Who sleeps over a pipe that is full would hold up whoever writes more than this.
+TEST(JsonLog, NoLineIsLongerThanAPipeTakesAtOnce) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()), 0);
+  const int kept = ::dup(STDERR_FILENO);
+  ::dup2(ends[0], STDERR_FILENO);
+  tell(json_log(), Level::warning, std::string(10'000, '\xff'), {{"election", std::string(200, '\xff')}});
+  write_to_stderr(std::string(10'000, 'x'));
+  ::dup2(kept, STDERR_FILENO);
+  std::array<char, 20'000> text{};
+  const auto read = [&] {
+    const auto size = ::recv(ends[1], text.data(), text.size(), MSG_DONTWAIT);
+    return std::string(text.data(), size > 0 ? static_cast<std::size_t>(size) : 0);
+  };
+  const auto json = read(), plain = read();
+  EXPECT_LE(json.size(), std::size_t{PIPE_BUF});
+  EXPECT_EQ(nlohmann::json::parse(json)["level"], "warning");
+  EXPECT_EQ(plain, std::string(PIPE_BUF - 1, 'x') + "\n");
   for (const int fd : {kept, ends[0], ends[1]}) ::close(fd);
 }
 

@@ -156,6 +156,27 @@ TEST(AskedByHttp, WhoAnswersToOtherNamesSaysSo) {
   EXPECT_TRUE(mentions(asks.err(), "--http-host")) << asks.err();
 }
 
+TEST(AskedByHttp, WhatIsNoElectionsAnswerSaysNothing) {
+  const std::string page = R"({"version":1,"leading":true})";
+  for (const auto& [status, body] :
+       std::vector<std::pair<std::string, std::string>>{{"200 OK", "<html>welcome</html>"},
+                                                        {"200 OK", ""},
+                                                        {"200 OK", "1"},
+                                                        {"200 OK", R"({"version":"1","leading":true})"},
+                                                        {"200 OK", R"({"version":1,"leading":false})"},
+                                                        {"200 OK", page + std::string(100'000, ' ')},
+                                                        {"503 Service Unavailable", "no healthy upstream"},
+                                                        {"503 Service Unavailable", page}}) {
+    SCOPED_TRACE(status + " " + body.substr(0, 40));
+    const tenure::test::FakeServer server([&](const std::string&) -> tenure::test::FakeServer::Answer {
+      return {"HTTP/1.1 " + status + "\r\nContent-Length: " + std::to_string(body.size()) +
+                  "\r\nConnection: close\r\n\r\n" + body,
+              true};
+    });
+    EXPECT_EQ(Process(tool({"is-leader", "--http", server.address()})).ended(), 4);
+  }
+}
+
 TEST_F(WatchedRun, ItIsAskedByTheNamesThatItIsGiven) {
   Process run(shell({"--http", "127.0.0.1:0", "--http-host", "reports", "--http-host", "reports.example"}, for_ever));
   const auto at = address(run);

@@ -2,6 +2,8 @@
 // Writes a log line as one JSON object.
 #include <tenure/json_log.hpp>
 
+#include <climits>
+
 #include <tenure/kit/logging.hpp>
 
 #include "dialect.hpp"
@@ -15,8 +17,13 @@ std::string to_json(const LogLine& line) {
 }
 
 Log json_log(Level least) {
-  return [least](const LogLine& line) {
-    if (line.level >= least) write_to_stderr(to_json(line) + "\n");
+  return [least](LogLine line) {
+    if (line.level < least) return;
+    auto text = to_json(line);
+    // What is longer might wait for a reader, or is cut. A byte that is no UTF-8 takes six.
+    for (; text.size() >= PIPE_BUF && !line.message.empty(); text = to_json(line))
+      line.message.resize(line.message.size() / 2);
+    write_to_stderr(text + "\n");
   };
 }
 

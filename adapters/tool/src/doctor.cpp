@@ -111,9 +111,13 @@ void judge_directory(Report& report, Opening opening, const Timing& timing) {
 }
 
 int examine(Place place) {
-  if (place.election.empty() && place.file.empty()) place.election = "tenure-doctor";
+  const bool unnamed = place.election.empty() && place.file.empty();
+  if (unnamed) place.election = "tenure-doctor";
   place.asks = place.once = true;
   const auto opened = open_place(place, no_log);
+  if (unnamed && scheme_of(opened.opening.url) == "kafka")
+    throw Failed(
+        usage, "name the election by -e: over Kafka its group and its topic are of its name, and so may our rights be");
   Report report;
   const auto refused = opened.backend->accepts(opened.timing);  // before the first question, as a candidate does
   const auto first = look(*opened.backend, std::chrono::seconds(10));

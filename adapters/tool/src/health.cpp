@@ -21,6 +21,7 @@
 #ifdef TENURE_WITH_HTTP
 #include <httplib.h>
 
+#include <nlohmann/json.hpp>
 #include <tenure/http.hpp>
 #include <tenure/http_server.hpp>
 #endif
@@ -28,6 +29,8 @@
 namespace tenure::tool {
 
 #ifdef TENURE_WITH_HTTP
+
+constexpr std::size_t most_of_a_page = 65'536;
 
 Health serve(LeaderManager& manager, const Candidate& self, const std::string& address,
              const std::vector<std::string>& hosts, const std::string& step_down_token) try {
@@ -37,16 +40,35 @@ Health serve(LeaderManager& manager, const Candidate& self, const std::string& a
   return {site, server, server->address()};
 } catch (const std::invalid_argument& e) {
   throw Failed(misconfigured, e.what());
-} catch (const std::system_error& e) {
-  throw Failed(misconfigured, e.what());
+} catch (const std::system_error& e) {  // It may be over soon: a port that is taken, a thread that was refused.
+  throw Failed(broken, e.what());
 }
+
+namespace {
+
+/// Whatever else listens there may answer with any status.
+bool is_the_page(const std::string& body, bool leads) {
+  const auto page = nlohmann::json::parse(body, nullptr, false);
+  if (!page.is_object()) return false;
+  const auto version = page.find("version"), leading = page.find("leading");
+  return version != page.end() && *version == 1 && leading != page.end() && *leading == leads;
+}
+
+}  // namespace
 
 bool says_that_it_leads(const std::string& address, Clock::Duration patience) {
   const auto client = std::make_shared<httplib::Client>("http://" + address);
   if (!client->is_valid()) throw Failed(misconfigured, "--http: \"" + printable(address) + "\" is not HOST:PORT");
   client->set_connection_timeout(2 * patience);  // The other limit comes first, so that one thing is said.
   client->set_read_timeout(2 * patience);
-  std::packaged_task<httplib::Result()> ask([client] { return client->Get("/leader"); });
+  const auto body = std::make_shared<std::string>();
+  std::packaged_task<httplib::Result()> ask([client, body] {
+    return client->Get("/leader", [&body = *body](const char* data, std::size_t size) {
+      if (body.size() + size > most_of_a_page) return false;
+      body.append(data, size);
+      return true;
+    });
+  });
   auto answered = ask.get_future();
   const auto who = printable(address);
   try {
@@ -62,9 +84,10 @@ bool says_that_it_leads(const std::string& address, Clock::Duration patience) {
   if (!answer) throw Failed(unseen, who + " does not answer: " + httplib::to_string(answer.error()));
   if (answer->status == 421)
     throw Failed(unseen, who + " answers to other names: ask by a number, or name this one there by --http-host");
-  if (answer->status != 200 && answer->status != 503)
+  const bool leads = answer->status == 200;
+  if ((!leads && answer->status != 503) || !is_the_page(*body, leads))
     throw Failed(unseen, who + " answers " + std::to_string(answer->status) + ", and serves no election");
-  return answer->status == 200;
+  return leads;
 }
 
 #else

@@ -224,6 +224,7 @@ class RunLoop {
       const bool ends = *signal != SIGUSR1 && *signal != SIGUSR2;
       if (!running_ && ends && !result_) result_ = by_signal + *signal;
       if (!running_) continue;
+      if (ends && lead_ended_) stopped_by_user_ = true;  // The command ends already, and is not to run again.
       if (*signal == SIGTERM) {
         stopped_by_user_ = true;
         order(End{boot_clock().now() + options_.grace});

@@ -612,6 +612,28 @@ TEST_F(PostgresFaults, AServerInRecoveryIsForbiddenAndAPromotedOneIsFollowed) {
   EXPECT_TRUE(applied(table->compare_and_set(Expected{{7}, {2}}, record(7, 3), within(10s))));
 }
 
+/// As where one server after the other is updated, and the standby takes connections meanwhile.
+TEST_F(PostgresFaults, AStandbyThatAnsweredLastIsNotTriedFirst) {
+  Server primary;
+  auto options = fresh_table(primary.conninfo());
+  ASSERT_TRUE(applied(postgres::store(options, "jobs")->compare_and_set(std::nullopt, record(7, 1), within(10s))));
+  Server standby(Server::How{.settings = {"wal_retrieve_retry_interval=100ms"}, .standby_of = &primary});
+  ASSERT_TRUE(eventually([&] { return sql(standby.by_socket(), "select 1 from " + options.table).size() == 1; }));
+  options.user = "postgres";
+  options.password = primary.password();
+  options.conninfo = "postgresql://127.0.0.1:" + std::to_string(primary.port()) +
+                     ",127.0.0.1:" + std::to_string(standby.port()) + "/postgres";
+  const auto table = postgres::store(options, "jobs");
+  value(table->read(within(10s)));
+  primary.crash();
+  ASSERT_TRUE(eventually([&] {
+    const auto read = table->read(within(10s));
+    return !read && read.error().fault == Fault::forbidden;
+  }));
+  primary.restart();
+  EXPECT_TRUE(eventually([&] { return bool(table->read(within(10s))); }));
+}
+
 TEST_F(PostgresFaults, AnAcknowledgedWriteSurvivesACrash) {
   Server server;
   const auto options = fresh_table(server.conninfo());

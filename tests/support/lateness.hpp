@@ -51,26 +51,29 @@ inline bool in_time(const Lateness& since, Clock::Duration limit) {
   return false;
 }
 
-/// How long tasks of this machine have waited for a processor until now, as Linux tells it: /proc/pressure/cpu, or the
-/// file that a test of this names. Zero where it does not.
-inline Clock::Duration waited_for_processors() {
+/// How long tasks of this machine have waited for a processor, and others for a disk, until now. Linux tells it in
+/// /proc/pressure, or a test of this in the file that it names. Zero where nobody does.
+inline Clock::Duration waited_for_machine() {
+  const auto told = [](const char* path) {
+    std::ifstream file(path);
+    std::string line;
+    std::getline(file, line);
+    const auto at = line.rfind("total=");
+    return std::chrono::microseconds(at == line.npos ? 0 : std::atoll(line.c_str() + at + 6));
+  };
   const auto* other = std::getenv("TENURE_PRESSURE");
-  std::ifstream file(other == nullptr ? "/proc/pressure/cpu" : other);
-  std::string line;
-  std::getline(file, line);
-  const auto at = line.rfind("total=");
-  return std::chrono::microseconds(at == line.npos ? 0 : std::atoll(line.c_str() + at + 6));
+  return other == nullptr ? told("/proc/pressure/cpu") + told("/proc/pressure/io") : told(other);
 }
 
 /// Of the test that runs.
 inline std::atomic<Clock::rep> test_began{0}, pressed_before_test{0};
 
 /// For what did not come within a limit of a second or more, such as a real server's answer. That excuses the test if,
-/// since it began, tasks waited for a processor half of the time. A sleeper is woken soon then; who computes is late
-/// all the same.
+/// since it began, tasks waited for a processor or a disk half of the time. A sleeper is woken soon then; who computes
+/// or writes is late all the same.
 inline void excuse_if_busy() {
   const auto taken = boot_clock().now().time_since_epoch() - Clock::Duration(test_began);
-  const auto pressed = waited_for_processors() - Clock::Duration(pressed_before_test);
+  const auto pressed = waited_for_machine() - Clock::Duration(pressed_before_test);
   if (taken >= std::chrono::seconds(1) && pressed > taken / 2) machine_starved = true;
 }
 

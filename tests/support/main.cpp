@@ -49,7 +49,7 @@ class Judge final : public testing::EmptyTestEventListener {
   void OnTestStart(const testing::TestInfo&) override {
     machine_starved = false;
     test_began = boot_clock().now().time_since_epoch().count();
-    pressed_before_test = waited_for_processors().count();
+    pressed_before_test = waited_for_machine().count();
     failure_excused = failed_ = false;
   }
   void OnTestPartResult(const testing::TestPartResult& part) override {

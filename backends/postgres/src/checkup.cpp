@@ -18,7 +18,8 @@ constexpr std::string_view question = R"(
 select pg_catalog.current_setting('server_version_num')::integer, pg_catalog.current_setting('server_version'),
   pg_catalog.current_setting('fsync')::boolean, pg_catalog.current_setting('full_page_writes')::boolean,
   (select pg_catalog.count(*) from pg_catalog.pg_stat_replication),
-  pg_catalog.current_setting('synchronous_standby_names') {<>} '',
+  pg_catalog.current_setting('synchronous_standby_names') {<>} ''
+    and pg_catalog.current_setting('synchronous_commit') {<>} 'local',
   pg_catalog.has_table_privilege(c.oid, 'select'), pg_catalog.has_table_privilege(c.oid, 'insert'),
   pg_catalog.has_table_privilege(c.oid, 'update'), current_user,
   pg_catalog.pg_get_userbyid(c.relowner), n.nspname,
@@ -79,8 +80,9 @@ Check of_standbys(const pqxx::row& found) {
   if (standbys == 0) return Check::fine("the server is a primary without standbys");
   const auto what = "the server is a primary with " + std::to_string(standbys) + " standby server(s)";
   if (found[5].as<bool>()) return Check::fine(what + ", and commits wait for synchronous ones");
-  return Check::doubtful(what + ", and none of them is synchronous: one that is promoted may lack the last token",
-                         "set synchronous_standby_names, or fence your writes by the token");
+  return Check::doubtful(what + ", and our commits wait for none of them: one that is promoted may lack the last token",
+                         "set synchronous_standby_names, and not synchronous_commit = local for the role; or fence "
+                         "your writes by the token");
 }
 
 Check of_table(const pqxx::row& found, const Connection& connection) {

@@ -241,6 +241,7 @@ std::optional<Error> Connection::connect(CallThread::Attempt& attempt) {
       error = Error{Fault::unreachable, "postgres" + where_ + ": not introduced"};
     else
       error = introduce(attempt);
+    if (error) leave_host();
     if (error) drop();
     return error;
   } catch (const NoCredentials& e) {
@@ -263,6 +264,16 @@ void Connection::remember_host() {
   if (found == settings_.hosts.end()) return;
   host_ = static_cast<std::size_t>(found - settings_.hosts.begin());
   address_ = found->address.empty() ? peer_of(connection_->sock()) : "";
+}
+
+/// It takes connections and does not serve us, as a standby does. Behind it libpq would try no other.
+void Connection::leave_host() {
+  if (settings_.hosts.size() > 1) {
+    host_ = (host_ + 1) % settings_.hosts.size();
+    address_.clear();
+  } else if (const auto all = addresses(); !all.empty()) {
+    address_ = all[1 % all.size()];
+  }
 }
 
 /// Of the server that answered last, beginning with the address that did. Nothing if libpq is to resolve the name.

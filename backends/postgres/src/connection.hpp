@@ -128,6 +128,7 @@ class Connection final : public CallThread::Connection {
   class Listener;
   bool alive();
   void remember_host();
+  void leave_host();
   std::vector<std::string> addresses() const;
   pqxx::result ask(const Statement& statement);
   pqxx::result ask(const Statement& statement, bool notifies);

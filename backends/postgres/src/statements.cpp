@@ -75,7 +75,8 @@ where {settings_hold}
 /// In the order of read_of().
 std::string row() {
   return "r.token, r.beat, " + hex_of_text("r.who") +
-         ", r.released, r.term_ms, r.asked_ns, (extract(epoch from r.written_at) {*} 1000)::bigint,"
+         ", r.released, r.term_ms, r.asked_ns, case when pg_catalog.isfinite(r.written_at)"
+         " then (extract(epoch from r.written_at) {*} 1000)::bigint end,"
          " r.step_down_token, " +
          hex_of("r.step_down_by") + ", " + hex_of("r.step_down_why") +
          ", (extract(epoch from pg_catalog.clock_timestamp()) {*} 1000)::bigint";

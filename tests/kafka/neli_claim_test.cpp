@@ -186,6 +186,20 @@ TEST_F(NeliNonce, NoPartitionForItMeansToLookAtTheTopicAgain) {
   EXPECT_TRUE(s.take<effect::Observe>().check_topic);
 }
 
+/// The client then takes the place away, and gives no other.
+TEST_F(NeliNonce, ARenewalWithoutATopicMeansToLookAtItOnceTheLeaseIsOver) {
+  s.lead(40);
+  s.call(Verb::renew, {41});
+  s.take_commit(0);
+  s.committed(Outcome::unknown_topic, {Fault::misconfigured, "no topic"});
+  s.revoked();
+  s.forget();
+  s.advance(lease);
+  s.call(Verb::acquire);
+  s.advance(1s);
+  EXPECT_TRUE(s.take<effect::Observe>().check_topic) << "it may be gone";
+}
+
 // Rule 4: the wait, and what ends it.
 TEST_F(NeliWait, AReleasedRecordIsClaimedAtOnce) {
   s.own_what_is_free();
@@ -594,6 +608,25 @@ TEST_F(NeliClaim, AcknowledgedToNobodyIsNotUsed) {
   EXPECT_EQ(s.take_commit(0).offset, 42);
   s.committed();
   EXPECT_EQ(s.take_answer<Granted>().token, Token{42});
+}
+
+/// Its records keep the others out, and it never leads.
+TEST_F(NeliClaim, AlwaysAcknowledgedToNobodyCostsTheHandle) {
+  s.own_what_is_free();
+  std::int64_t token = 41;
+  const auto until = s.now + 2 * lease;
+  while (s.now < until && !s.did<effect::Drop>()) {
+    const auto id = s.call(Verb::acquire);
+    if (s.did<effect::Drop>()) break;
+    s.take_commit(0);
+    s.advance(500ms);
+    s.give(fact::Abandoned{id});
+    s.committed();
+    s.advance(250ms);
+    if (s.did<effect::Drop>()) break;
+    s.read(record(token++, "mine"));
+  }
+  EXPECT_LT(s.now, until) << "it was dropped";
 }
 
 TEST_F(NeliClaim, GrantedToACallerThatHadGoneIsNotUsed) {

@@ -128,7 +128,7 @@ class NeliState {
     if (!n_.member_) return;
     const auto& m = *n_.member_;
     d.add_flags({m.assigned, n_.owner_, m.lost, m.keeps_rank, m.fenced, m.doubtful, m.nonce_stands, n_.believed_,
-                 m.reading.has_value(), m.founder, n_.made_room_});
+                 m.reading.has_value(), m.founder, m.late_claim, n_.made_room_});
     d.add(since(m.joined_at));
     d.add(n_.ranked_.value);
     d.add(since(m.owes_since));

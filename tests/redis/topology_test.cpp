@@ -137,6 +137,27 @@ TEST_F(RedisTopology, AClaimIsMadeWhereMostSentinelsSayJustThen) {
   EXPECT_EQ(read(*backend).record->token, Token{2}) << "and nothing is asked of the old one any more";
 }
 
+/// As behind a cut: on the other side they may have failed over. Who leads goes on, and nobody claims.
+TEST_F(RedisTopology, FewerThanHalfOfTheSentinelsAreNotBelievedInAClaim) {
+  Server a;
+  FakeSentinel one(a.port()), two(a.port());
+  std::optional<FakeSentinel> three(a.port()), four(a.port());
+  const auto backend = open_at("redis+sentinel://" + one.address() + "," + two.address() + "," + three->address() +
+                               "," + four->address() + "/main");
+  four.reset();
+  three.reset();
+  EXPECT_TRUE(eventually([&] {
+    const auto claimed = backend->compare_and_set(std::nullopt, record(1, 11), within(2s));
+    return claimed && claimed->applied;
+  })) << "half of them answer";
+  std::optional<FakeSentinel> alone(a.port());
+  const auto other = open_at("redis+sentinel://" + alone->address() + ",127.0.0.1:1,127.0.0.1:2/main");
+  const auto claimed = other->compare_and_set(Expected{{1}, {11}}, record(2, 12), within(2s));
+  ASSERT_FALSE(claimed);
+  EXPECT_TRUE(tenure::test::mentions(claimed.error().message, "fewer than half")) << claimed.error().message;
+  EXPECT_TRUE(swap(*other, Expected{{1}, {11}}, record(1, 12))) << "a renewal";
+}
+
 /// What the user's function holds is not kept by a thread that nobody waited for: that one ends by itself.
 TEST_F(RedisTopology, NothingIsLeftOfAStoreWithSentinels) {
   Server a;

@@ -51,6 +51,7 @@ class Membership {
     std::optional<Time> drain_by{};   ///< A rebalance has begun. The unassign waits so long for an answer.
     std::string nonce{};              ///< As sent last.
     bool nonce_stands{};              ///< It was acknowledged.
+    bool late_claim{};                ///< The last claim was acknowledged when nobody waited for it any more.
     bool vouched{};                   ///< A founder that is in this generation, too, says that the group is new.
     Time try_again{Time::min()};      ///< No commit before.
     std::optional<std::uint64_t> reading{};

@@ -117,7 +117,7 @@ void Neli::take(const fact::Committed& answer) {
   const auto asked = member_.answered(answer, now_);
   if (!asked) return;
   const bool nonce = asked->purpose == Purpose::nonce;
-  if (answer.outcome == Outcome::accepted && !nonce) member_.gave();
+  if (answer.outcome == Outcome::accepted && asked->purpose != Purpose::claim && !nonce) member_.gave();
   if (answer.outcome == Outcome::failed && !nonce) member_->doubtful = true;
   switch (asked->purpose) {
     case Purpose::nonce: member_.proved(answer, now_); break;
@@ -128,11 +128,9 @@ void Neli::take(const fact::Committed& answer) {
       unreleased_.reset();
       return leave();
   }
-  if (answer.outcome == Outcome::unknown_topic && nonce && owner()) {
-    // The topic is gone, or has one partition. The next observation finds out which, and says so.
-    check_topic_ = true;
-    return drop_member(member_.reopen_pause);
-  }
+  // The topic is gone, or has one partition. The next observation finds out which, and says so.
+  if (answer.outcome == Outcome::unknown_topic) check_topic_ = true;
+  if (answer.outcome == Outcome::unknown_topic && nonce && owner()) return drop_member(member_.reopen_pause);
   // Rule 23. A copy of an old commit may be handled after a newer one. Who saw the old one long ago, and the newer one
   // never, would then take its lease for over. No copy of this handle's is handled in a generation that its member id
   // is not in.
@@ -149,12 +147,17 @@ void Neli::claim_answered(const Sent& asked, const fact::Committed& answer) {
   const auto deadline = deadline_of(asked);
   if (answer.outcome == Outcome::accepted && awaited && now_ < deadline) {
     member_->try_again = now_;
+    member_->late_claim = false;
+    member_.gave();
     told_useless_ = false;
     made_room_ = false;
     tenure_ = Tenure{.token = asked.token, .deadline = deadline, .granted_by = asked.call, .step_down = {}};
     request_at_ = now_;
     return reply(Granted{asked.token});
   }
+  // Once is enough. Who is always so late keeps the others out by its records, and never leads.
+  const bool late = answer.outcome == Outcome::accepted;
+  if (!std::exchange(member_->late_claim, late) && late) member_.gave();
   if (answer.outcome == Outcome::failed) member_.trouble = answer.error;
   if (!awaited) return;
   if (answer.outcome == Outcome::accepted)
@@ -266,7 +269,8 @@ void Neli::judge_idle() {
 
 /// Rule 22. Another candidate may have the right that this one lacks, or a way to the coordinator.
 void Neli::judge_useless() {
-  member_.watch(owner() && !tenure_ && (!believed_ || member_.failing(config_.lease, now_)), now_);
+  member_.watch(owner() && !tenure_ && (!believed_ || member_->late_claim || member_.failing(config_.lease, now_)),
+                now_);
   if (!due(member_.useless_at(config_.lease))) return;
   if (!std::exchange(told_useless_, true))
     emit(effect::Tell{

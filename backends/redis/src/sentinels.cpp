@@ -123,8 +123,10 @@ struct Sentinels::State {
 
   // ---- judging; the mutex is held ----
 
-  /// Judges by what was asked at `since` or later. Returns nothing if that is not known yet.
-  std::optional<Result<Address>> judge(Time since) const {
+  /// Judges by what was asked at `since` or later. Returns nothing if that is not known yet. Others fail over only if
+  /// more than half of all Sentinels agree. So a claim needs half of them: behind a cut that parts them, less may
+  /// answer, and name the old master.
+  std::optional<Result<Address>> judge(Time since, bool claims = false) const {
     std::vector<Address> named;
     std::optional<Error> error;
     bool may_answer = false;
@@ -136,10 +138,12 @@ struct Sentinels::State {
     }
     for (const auto& one : named) {
       const auto votes = static_cast<std::size_t>(std::count(named.begin(), named.end(), one));
-      if (votes * 2 > all.size() || (!may_answer && votes * 2 > named.size())) return one;
+      if (votes * 2 > all.size()) return one;
+      if (!may_answer && votes * 2 > named.size() && (!claims || votes * 2 >= all.size())) return one;
     }
     if (may_answer) return std::nullopt;
-    if (!named.empty()) return Error{Fault::unreachable, "the Sentinels disagree about the master"};
+    if (!named.empty())
+      return Error{Fault::unreachable, "the Sentinels disagree about the master, or fewer than half of them answer"};
     return error.value_or(Error{Fault::unreachable, "no Sentinel answers"});
   }
 
@@ -425,6 +429,7 @@ Result<Sentinels::Named> Sentinels::master(Time since, const Limit& limit) {
   auto& waker = own ? *own : *state.waker;
   std::stop_source left(std::nostopstate);
   std::unique_lock lock(state.mutex);
+  const bool claims = since > Time::min();
   since = std::max(since, state.doubted);
   if (since > state.wanted) {
     state.wanted = since;
@@ -432,7 +437,7 @@ Result<Sentinels::Named> Sentinels::master(Time since, const Limit& limit) {
   }
   for (;;) {
     if (since == Time::min() && state.master) break;
-    const auto judged = state.judge(since);
+    const auto judged = state.judge(since, claims);
     if (judged && !*judged) return judged->error();
     if (judged) {
       left = state.move(**judged);

@@ -72,12 +72,12 @@ TENURE_REDIS_EXPORT Options from_url(const std::string& url);
 /// first leader after a FLUSHALL; a warning says so. See FirstClaim. Set `maxmemory-policy` to noeviction or to one of
 /// volatile-*. A warning names any other.
 ///
-/// Sentinels: a candidate leaves a master once one of them announces another. Before a claim it asks them, and the
-/// majority of those that answer counts. One danger remains. A leader may be cut off together with its master, and from
-/// every Sentinel that knows better. It then leads on until it hears of the new master. So set `replicas` to 1 and run
-/// two replicas or more. A master that is cut off then acknowledges nothing, and its leader ends with its lease. After
-/// a fail-over the new master still has a replica. With one replica in all it has none for some 10 s, until the old
-/// master becomes its replica.
+/// Sentinels: a candidate leaves a master once one of them announces another. Before a claim it asks them: half of all
+/// must name that master, and the majority of those that answer. One danger remains. A leader may be cut off with its
+/// master from every Sentinel that knows better. It then leads on until it hears of the new master. So set `replicas`
+/// to 1 and run two replicas or more. A master that is cut off without them acknowledges nothing, and its leader ends
+/// with its lease. After a fail-over the new master still has a replica. With one replica in all it has none for some
+/// 10 s, until the old master becomes its replica.
 ///
 /// What it costs: it has one connection for commands, and as a follower a second one for SUBSCRIBE. With Sentinels it
 /// has two more to each of them, and a thread for each. CLIENT LIST shows them as "tenure:ELECTION:CANDIDATE".

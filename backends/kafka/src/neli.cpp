@@ -277,7 +277,11 @@ void Neli::judge_useless() {
         Level::warning,
         "left the group, because this owner of partition 0 could not claim the lead for a "
         "whole lease, and another candidate may be able to. It joins again. " +
-            (member_.trouble ? member_.trouble->message : "The coordinator answered nothing that it asked")});
+            (member_.trouble ? member_.trouble->message
+             : member_->late_claim
+                 ? "Its claims were acknowledged after Timing::call was over: the brokers are slow, or too "
+                   "far away for it; raise it, or take a preset with a longer term"
+                 : "The coordinator answered nothing that it asked")});
   drop_member();
 }
 

@@ -282,7 +282,7 @@ std::vector<std::string> Connection::addresses() const {
   auto out = resolved(settings_.hosts[host_].name);
   const auto last = std::ranges::find(out, address_);
   if (last == out.end()) return {};
-  std::rotate(out.begin(), last, last + 1);
+  std::rotate(out.begin(), last, out.end());
   return out;
 }
 

@@ -27,8 +27,8 @@ namespace tenure {
 /// their number. All tenures of this process share one lease, its session. If that is lost, all of them end.
 /// The elections are spread evenly over the processes that take part in the same ones (see Spread).
 ///
-/// It has `hook_threads` for your hooks, and three more. Nothing is claimed while a hook has waited for one of them for
-/// a term, or as many ousting() have outlasted their time. Any thread may call any method, also a hook.
+/// It has `hook_threads` for your hooks, and three more. Nothing is claimed while a hook waits for one of them and none
+/// has begun for a term, or as many ousting() have outlasted their time. Any thread may call any method, also a hook.
 ///
 /// Hooks of one election are called in order and one at a time, but error() waits for no other. Those of different
 /// elections are called at the same time, on as many threads as there are; so elected() must start the work, not be it.

@@ -176,7 +176,8 @@ void Engine::decide() {
 void Engine::watch_hook_threads() {
   const auto now = clock_.now();
   const auto passed = std::min(now - std::exchange(hooks_seen_, now), form_.hang_after / 4);
-  const bool waits = !ready_.empty() && hooks_running_ - errors_running_ >= form_.hook_threads;
+  const bool taken = hooks_running_ - errors_running_ >= form_.hook_threads || hooks_running_ >= most_hooks();
+  const bool waits = !ready_.empty() && taken;
   hook_waited_ = waits ? hook_waited_ + passed : Clock::Duration::zero();
   const bool hang = waits && form_.hang_after > Clock::Duration::zero() && hook_waited_ >= form_.hang_after;
   if (hang == std::exchange(hooks_hang_, hang)) return;

@@ -56,7 +56,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
     std::vector<std::string> verbs{};
     int hook_threads{1};           ///< So many hooks run at once.
     bool errors_apart{};           ///< error() waits for no other hook, and has a thread more.
-    Clock::Duration hang_after{};  ///< If another hook waited so long for a thread, they all hang. Zero: they never do.
+    Clock::Duration hang_after{};  ///< If a hook waits, and none has begun for so long, all hang. Zero: never.
   };
 
   Engine(Form form, const Timing& timing, Hooks hooks, Clock& clock);
@@ -185,7 +185,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   Ready ready_errors_ TENURE_GUARDED_BY(mutex_);
   int hooks_running_ TENURE_GUARDED_BY(mutex_){};
   int errors_running_ TENURE_GUARDED_BY(mutex_){};
-  Clock::Duration hook_waited_ TENURE_GUARDED_BY(mutex_){};  ///< So long the next hook has waited for a thread.
+  Clock::Duration hook_waited_ TENURE_GUARDED_BY(mutex_){};  ///< So long no hook has begun, and one waits for a thread.
   Clock::Time hooks_seen_ TENURE_GUARDED_BY(mutex_){};       ///< When that was looked at.
   bool hooks_hang_ TENURE_GUARDED_BY(mutex_){};              ///< The machine was told so.
   bool asks_user_ TENURE_GUARDED_BY(mutex_){};               ///< eligible() runs.

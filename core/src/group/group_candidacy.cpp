@@ -364,10 +364,12 @@ void GroupCandidacy::write_more(const Commit& commit) {
   if (!alone) most_changes_ = std::min(most_changes_ + most_changes_ / 8, max_changes);
 }
 
-/// After one without an answer few, as few as a call can always make. After another one none: then it is no matter of
-/// their number.
-std::size_t GroupCandidacy::changes_now() const {
-  return unwritten_ == 0 ? most_changes_ : unwritten_ == 1 ? few_changes : 0;
+/// After one without an answer few, as few as a call can always make. After another one none, or where the lease has no
+/// room for it: then it is no matter of their number.
+std::size_t GroupCandidacy::changes_now(Time now) const {
+  if (unwritten_ == 0) return most_changes_;
+  const bool may_miss_again = own_->lease.deadline - now > 2 * timing_.call + timing_.retry;
+  return unwritten_ == 1 && may_miss_again ? few_changes : 0;
 }
 
 /// What was asked for and not done has changed in the store, as its look shows. If it shows nothing new, what we
@@ -874,13 +876,15 @@ void GroupCandidacy::tell_full(Time now, bool was_full) {
   if (was_full == hooks_full()) return;
   all_claims_stale_ = true;
   if (was_full) return;
-  report(now,
-         {Fault::hook_overran,
-          hooks_hang_ ? "a hook has waited for a thread for a term, because others hold them all: the work of some "
-                        "elections that we lead has not begun, and no election is claimed until one returns. "
-                        "elected() must start the work, not be it; or give Elections more hook threads"
-                      : "as many ousting() have not returned in time as there are hook threads: no election is "
-                        "claimed until one returns. Give Elections more of them, or make the work stop sooner"});
+  report(
+      now,
+      {Fault::hook_overran,
+       hooks_hang_
+           ? "a hook waits for a thread, and none has begun for a term, because others hold them all: the work of some "
+             "elections that we lead has not begun, and no election is claimed until one returns. "
+             "elected() must start the work, not be it; or give Elections more hook threads"
+           : "as many ousting() have not returned in time as there are hook threads: no election is "
+             "claimed until one returns. Give Elections more of them, or make the work stop sooner"});
 }
 
 void GroupCandidacy::watch_later(const std::string& election, const Tenure& tenure) {
@@ -1042,19 +1046,20 @@ void GroupCandidacy::ask_commit(Time now) {
                 .at_least = Token{highest_.value + 1},
                 .cursor = cursor_};
   name_heirs(now);
+  const auto most = changes_now(now);
   for (const auto& [election, due] : to_release_) {
-    if (commit.releases.size() >= changes_now()) break;
+    if (commit.releases.size() >= most) break;
     commit.releases.push_back({election, due.token, due.heir});
   }
-  gather_claims(commit);
+  gather_claims(commit, most);
   own_->beats.push_back(commit.next.record.beat);
   ask(now, ask::Write{std::move(commit)}, now + timing_.call);
 }
 
-void GroupCandidacy::gather_claims(Commit& commit) const {
+void GroupCandidacy::gather_claims(Commit& commit, std::size_t most) const {
   std::set<SessionId> ended;
   for (const auto& election : wanted_) {
-    if (commit.releases.size() + commit.claims.size() >= changes_now()) break;
+    if (commit.releases.size() + commit.claims.size() >= most) break;
     const auto* lead = lead_of(election);
     commit.claims.push_back({election, lead ? std::optional(lead->token) : std::nullopt});
     if (lead && !lead->released && lead->session != commit.session) ended.insert(lead->session);

@@ -98,7 +98,7 @@ class GroupCandidacy {
   void awaited(Time now, std::uint64_t id, const std::optional<Release>& pushed);
   void wait_failed(Time now, std::uint64_t id, Error error);
   void ousting_returned(Time now, const std::string& election);
-  /// Whether hooks hold all their threads, and another one has waited for one of them for a term.
+  /// Whether hooks hold all their threads, another one waits for one of them, and none has begun for a term.
   void hooks_hang(Time now, bool hang);
   /// The work told then that it goes on. Comes before the next fact for all of progress_due(): that one decides.
   void progressed(const std::string& election, Time at);
@@ -216,7 +216,7 @@ class GroupCandidacy {
   void written(Time now, const GroupQuestion& asked, const ask::Write& write, Committed& result);
   void write_less(const Commit& commit);
   void write_more(const Commit& commit);
-  std::size_t changes_now() const;
+  std::size_t changes_now(Time now) const;
   void elect(Time now, const std::string& election, Token token, Token at_least);
   void extend(Time asked);
   void keep_unrenewed(const std::vector<std::string>& elections);
@@ -265,7 +265,7 @@ class GroupCandidacy {
   void ask_look(Time now);
   void ask_commit(Time now);
   void ask_end(Time now, SessionId id, std::vector<std::uint64_t> beats);
-  void gather_claims(Commit& commit) const;
+  void gather_claims(Commit& commit, std::size_t most) const;
   Time next_due() const;
   Time needed_until() const;
   /// A store that allots judges the others' leases itself.

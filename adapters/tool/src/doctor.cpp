@@ -117,7 +117,8 @@ int examine(Place place) {
   const auto opened = open_place(place, no_log);
   if (unnamed && scheme_of(opened.opening.url) == "kafka")
     throw Failed(
-        usage, "name the election by -e: over Kafka its group and its topic are of its name, and so may our rights be");
+        usage,
+        "name the election by -e: over Kafka the group and the topic bear its name, and the rights are given to these");
   Report report;
   const auto refused = opened.backend->accepts(opened.timing);  // before the first question, as a candidate does
   const auto first = look(*opened.backend, std::chrono::seconds(10));

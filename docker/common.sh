@@ -220,6 +220,14 @@ free_port() {
   echo "$port"
 }
 
+# Whether the process itself has the port. A server that is still starting answers nobody, and another may have got there
+# first. REQUIRES: it runs as our user.
+listens() { # PID PORT
+  local socket
+  socket=$(awk -v port="$(printf ':%04X$' "$2")" '$4 == "0A" && $2 ~ port { print $10; exit }' /proc/net/tcp)
+  [[ -n $socket ]] && find "/proc/$1/fd" -lname "socket:?$socket?" 2>/dev/null | grep -q .
+}
+
 # choose_server_user USER: sets server_user, and as_server to the words that run a command as that user. It is USER if
 # the package has made it, else nobody. A server should not run as root, and some refuse to.
 choose_server_user() {

@@ -208,17 +208,28 @@ used_ports() {
     while read -r port; do printf '%d ' "$((16#$port))"; done
 }
 
-# A port on loopback that nobody uses.
-free_port() {
-  local first last port used
+# Prints the first of SPAN ports in a row on loopback that nobody uses. Each call goes on where the last one ended, whoever
+# made it: so a server that is down for a while finds its port free when it starts again.
+free_ports() { # SPAN
+  local first last port='' used next lock n
   port_range
+  next=$(cache_dir)/next-port
+  exec {lock}>>"$next"
+  flock "$lock"
   used=$(used_ports)
+  read -r port <"$next" || true
+  [[ $port =~ ^[0-9]{4,5}$ ]] || port=$((first + (RANDOM * 32768 + RANDOM) % (last - first)))
   while :; do
-    port=$((first + (RANDOM * 32768 + RANDOM) % (last - first + 1)))
-    [[ "$used " == *" $port "* ]] || break
+    ((port >= first && port + $1 <= last + 1)) || port=$first
+    for ((n = $1 - 1; n >= 0; n--)); do [[ "$used " != *" $((port + n)) "* ]] || break; done
+    ((n >= 0)) || break
+    port=$((port + n + 1))
   done
+  echo $((port + $1)) >"$next"
+  exec {lock}>&-
   echo "$port"
 }
+free_port() { free_ports 1; }
 
 # Whether the process itself has the port. A server that is still starting answers nobody, and another may have got there
 # first. REQUIRES: it runs as our user.

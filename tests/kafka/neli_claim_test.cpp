@@ -174,6 +174,24 @@ TEST_F(NeliNonce, UnansweredForALeaseCostsTheHandle) {
   s.expect_drop_after(lease);
 }
 
+/// Another member that comes and goes would else keep it in the group for ever.
+TEST_F(NeliNonce, WhatIsOwedOverARebalanceCounts) {
+  for (const bool read_between : {false, true}) {
+    s = Scene();
+    s.join(record(40));
+    s.own();
+    s.await();
+    s.advance(lease / 2);
+    if (read_between) s.read(record(40));
+    s.revoked();
+    s.advance(1s);
+    s.own(8);
+    s.await();
+    s.forget();
+    s.expect_drop_after(read_between ? lease : lease / 2);
+  }
+}
+
 TEST_F(NeliNonce, NoPartitionForItMeansToLookAtTheTopicAgain) {
   s.join();
   s.assigned(true);

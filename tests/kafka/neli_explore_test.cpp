@@ -132,6 +132,7 @@ class NeliState {
     d.add(since(m.joined_at));
     d.add(n_.ranked_.value);
     d.add(since(m.owes_since));
+    d.add(static_cast<std::uint64_t>(m.owed.count()));
     d.add(m.drain_by ? 1 + until(*m.drain_by) : 0);
     d.add(since(m.assigned_at));
     d.add(until(m.try_again));

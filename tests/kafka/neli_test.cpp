@@ -112,6 +112,16 @@ TEST_F(NeliStranger, IsAskedForWhenNobodyLedForALease) {
   EXPECT_FALSE(s.did<effect::FindOwners>()) << "once is enough";
 }
 
+/// Nobody commits then, so that no commit is refused for it.
+TEST_F(NeliStranger, TheTopicIsLookedAtToo) {
+  stand_by(s, std::nullopt);
+  stand_by(s, lease - 1ms);
+  s.answering = false;
+  stand_by(s, 1s);
+  EXPECT_TRUE(s.did<effect::FindOwners>());
+  EXPECT_TRUE(s.take<effect::Observe>().check_topic);
+}
+
 TEST_F(NeliStranger, OverNoRecordOfOursTheLeaseCountsFromTheFirstSight) {
   for (const auto& found :
        {std::optional<Commit>(), std::optional(Commit{0, ""}), std::optional(record(41, "other", true))}) {

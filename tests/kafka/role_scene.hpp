@@ -50,7 +50,7 @@ struct RoleScene {
       if (auto* e = std::get_if<role_effect::ReadMember>(&effect)) reading = e->id;
       if (auto* e = std::get_if<role_effect::Reply>(&effect)) answer = e->answer;
       if (std::holds_alternative<role_effect::FindOwners>(effect)) ++searches;
-      if (auto* e = std::get_if<role_effect::Observe>(&effect)) creates = e->create, ++observations;
+      if (auto* e = std::get_if<role_effect::Observe>(&effect)) creates = e->create, checks = e->check, ++observations;
       if (auto* e = std::get_if<role_effect::Tell>(&effect)) told += e->message;
     }
   }
@@ -171,7 +171,7 @@ struct RoleScene {
   std::string told, rank;
   std::uint64_t handle{}, calls{};
   std::uint32_t most{UINT32_MAX};  ///< As core publishes it.
-  bool creates{};                  ///< As the last look at the records may.
+  bool creates{}, checks{};        ///< As the last look at the records may, or must.
   int commits{}, drops{}, unassigns{}, opened{}, searches{}, observations{};
 };
 

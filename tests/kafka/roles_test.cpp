@@ -725,6 +725,15 @@ TEST_F(Roles, R14AnOwnerWhoseCommitsAreRefusedForALeaseLeavesAndStaysOutWhileIts
   EXPECT_EQ(s.opened, 2);
 }
 
+/// Time passes while another process leads unit 1.
+void stay_beside_a_leader(Scene& s, Clock::Duration by) {
+  static std::uint64_t seq = 1;
+  for (const auto until = s.now + by; s.now < until;) {
+    s.offset(record_of(1)) = foreign({5}, "other", false, ++seq);
+    s.stay(std::min<Clock::Duration>(250ms, until - s.now));
+  }
+}
+
 TEST_F(Roles, R14AnOwnerWhoseCommitsAloneAreRefusedStaysOutForLongerEachTime) {
   s.offset(record_of(0)) = s.offset(record_of(1)) = foreign({5}, "other", true);
   s.open();
@@ -732,7 +741,11 @@ TEST_F(Roles, R14AnOwnerWhoseCommitsAloneAreRefusedStaysOutForLongerEachTime) {
   for (const auto pause : {4 * lease, 8 * lease}) {
     s.assign(all_partitions);
     refuse_for(s, lease);
-    s.expect_out_for(pause, ++times);
+    EXPECT_EQ(s.drops, ++times);
+    stay_beside_a_leader(s, pause - 250ms);
+    EXPECT_EQ(s.opened, times);
+    stay_beside_a_leader(s, 250ms);
+    EXPECT_EQ(s.opened, times + 1);
   }
   s.assign(all_partitions);
   s.prove();
@@ -741,6 +754,17 @@ TEST_F(Roles, R14AnOwnerWhoseCommitsAloneAreRefusedStaysOutForLongerEachTime) {
   refuse_for(s, lease);
   s.stay(4 * lease);
   EXPECT_EQ(s.opened, times + 2) << "a claim was accepted meanwhile";
+}
+
+/// As where the brokers refused them all, and do so no more.
+TEST_F(Roles, R14WhereNobodyLeadsItDoesNotStayOutForLong) {
+  s.offset(record_of(0)) = s.offset(record_of(1)) = foreign({5}, "other", true);
+  s.open();
+  for (int times = 0; times < 3;) {
+    s.assign(all_partitions);
+    refuse_for(s, lease);
+    s.expect_out_for(4 * lease, ++times);
+  }
 }
 
 /// Time passes for a process whose member's reads fail.
@@ -838,6 +862,14 @@ TEST_F(Roles, R14AStrangerThatKeepsAUnitFromAllIsNamedOnce) {
       "roles a group of their own");
   s.stay(5 * lease);
   EXPECT_EQ(s.searches, 1);
+}
+
+/// Nobody commits for it, so that no commit is refused if it is gone.
+TEST_F(Roles, R14WhereAUnitIsUnledTheTopicIsLookedAt) {
+  see_unit_1_unled(s);
+  EXPECT_TRUE(s.checks);
+  s.stay(500ms);
+  EXPECT_FALSE(s.checks);
 }
 
 TEST_F(Roles, R14ACandidateOfASingleElectionIsAStrangerHere) {

@@ -65,6 +65,7 @@ class Membership {
     bool founder{};                    ///< The group was not there before it, and it has been a member ever since.
     Time troubled_at{};                ///< REQUIRES: there is trouble with it.
     std::optional<Time> owes_since{};  ///< A commit is unanswered, or it has not got what its owner needs.
+    Duration owed{};                   ///< In the places before, if it has owed ever since.
     std::optional<Sent> outstanding{};
   };
 
@@ -100,6 +101,7 @@ class Membership {
     trouble.reset();
   }
   void lose_place(bool lost, Time now) {
+    if (handle_->assigned && handle_->owes_since) handle_->owed += now - *handle_->owes_since;
     handle_->assigned = false;
     handle_->lost = lost;
     if (lost) handle_->founder = false;
@@ -117,7 +119,7 @@ class Membership {
     return std::exchange(handle_->outstanding, std::nullopt);
   }
   /// A commit of use was accepted, however late. The next one may be outstanding already.
-  void gave() { handle_->owes_since.reset(); }
+  void gave() { handle_->owes_since.reset(), handle_->owed = {}; }
   /// Of a nonce.
   void proved(const fact::Committed& answer, Time now) {
     if (!handle_->assigned) return;
@@ -193,6 +195,7 @@ class Membership {
   void watch(bool owes, Time now) {
     if (!handle_) return;
     const bool waits = owes || handle_->outstanding;
+    if (!waits && handle_->assigned) handle_->owed = {};
     handle_->owes_since = waits ? std::optional(handle_->owes_since.value_or(now)) : std::nullopt;
   }
   /// It knows that what has no record was never led, and others cannot know it yet: the group is as young as that.
@@ -203,7 +206,7 @@ class Membership {
   bool failing(Duration lease, Time now) const { return handle_->failed && now < handle_->failed->at + lease; }
   /// The one clock of a handle that is of no use: so long it may owe us something.
   Time useless_at(Duration lease) const {
-    return handle_ && handle_->owes_since ? *handle_->owes_since + lease : Time::max();
+    return handle_ && handle_->owes_since ? *handle_->owes_since + lease - handle_->owed : Time::max();
   }
   /// When the handle must go, for other reasons. `leads`: by it, or by the one before.
   Time drop_at(bool leads) const {

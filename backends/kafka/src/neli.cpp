@@ -339,6 +339,7 @@ void Neli::serve_leaderless() {
   const auto at = owner_search_.ask_at(since, view_.longest_lease());
   if (!bystander() || !at || !due(*at)) return;
   owner_search_.asked(now_);
+  check_topic_ = true;  // Perhaps it is gone.
   emit(effect::FindOwners{});
 }
 

@@ -187,12 +187,19 @@ void RoleMachine::judge_useless() {
   if (due(member_.useless_at(config_.lease))) drop_member();
 }
 
+/// Where nobody leads, nobody has use of the room, and what kept us all out may be over.
+RoleMachine::Time RoleMachine::may_open_at() const {
+  for (int i = 0; i < config_.units; ++i)
+    if (const auto led = led_until(i); led && now_ < *led) return member_.may_open_at;
+  return std::min(back_at_, member_.may_open_at);
+}
+
 void RoleMachine::serve_member() {
   if (member_ && due(member_.drop_at(any_held()))) drop_member();
   if (member_ && member_.drained()) emit(role_effect::Unassign{member_->number});
   if (member_) return watch_member();
   const bool refused = observer_trouble_ && refusal(*observer_trouble_);
-  if (!session_ || unable() || !observed_ || refused || member_.leaving() || !due(member_.may_open_at)) return;
+  if (!session_ || unable() || !observed_ || refused || member_.leaving() || !due(may_open_at())) return;
   wanted_ = served_ = false;
   emit(member_.open(next_id(), role_member_name(unix_ms_, config_.incarnation), any_held(), now_));
   member_->founder = std::exchange(new_group_, false);
@@ -228,6 +235,7 @@ void RoleMachine::serve_leaderless() {
   const auto at = owner_search_.ask_at(*since, config_.lease);
   if (!at || !due(*at)) return;
   owner_search_.asked(now_);
+  check_topic_ = true;  // Perhaps it is gone.
   emit(role_effect::FindOwners{});
 }
 
@@ -252,6 +260,7 @@ void RoleMachine::drop_member() {
   const auto outstanding = std::move(member_->outstanding);
   emit(member_.drop());
   member_.may_open_at = std::max(member_.may_open_at, now_ + member_.reopen_pause);
+  back_at_ = now_ + std::max(4 * config_.lease, member_.reopen_pause);
   for (int i = 0; i < config_.units; ++i) of(i).owned = false;
   dropped();
   if (outstanding && awaited(*outstanding) && asked<role_call::Write>())

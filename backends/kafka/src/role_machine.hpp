@@ -174,6 +174,7 @@ class RoleMachine : public Machine<RoleEffect> {
   void judge_idle();
   void judge_useless();
   void make_room();
+  Time may_open_at() const;
   void serve_member();
   void serve_observer();
   bool may_create() const { return session_ || asked<role_call::Open>(); }
@@ -212,6 +213,7 @@ class RoleMachine : public Machine<RoleEffect> {
   Time session_deadline_{};
 
   bool told_useless_{};
+  Time back_at_{Time::min()};  ///< From then on the next member may come if nobody leads.
   Duration away_{};  ///< So long the last member stays out that could not claim what it owned. Zero: it could.
   bool gave_up_{};   ///< That was because core might lead nothing.
 

@@ -265,7 +265,9 @@ TEST(EtcdHostile, CredentialsAreAskedForBeforeEachLogin) {
   EXPECT_EQ(logins, 2);
   EXPECT_FALSE(mentions(error.message, canary)) << error.message;
   options.credentials = []() -> Credentials { throw std::runtime_error("the vault is away"); };
-  EXPECT_TRUE(mentions(error_of(store(options, "jobs", no_log)->read(within(20s))).message, "the vault is away"));
+  const auto refused = error_of(store(options, "jobs", no_log)->read(within(20s)));
+  EXPECT_EQ(refused.fault, Fault::forbidden);
+  EXPECT_TRUE(mentions(refused.message, "the vault is away"));
   options.user = "u";
   options.password = canary;
   EXPECT_THROW(store(options, "jobs"), std::invalid_argument);

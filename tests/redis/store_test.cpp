@@ -211,7 +211,7 @@ TEST_F(RedisStore, APasswordIsAskedForBeforeEachLogin) {
   EXPECT_FALSE(read(*single).record);
   EXPECT_TRUE(value(group->look({}, within(20s))).whole);
   change("");
-  expect_error(refused_read(*single), Fault::unreachable, {"the vault is away"});
+  expect_error(refused_read(*single), Fault::forbidden, {"the vault is away"});
   change("third" + canary);
   EXPECT_TRUE(eventually([&] { return bool(single->read(within(1s))); }));
   options.password = canary;

@@ -3,9 +3,9 @@
 #include "connection.hpp"
 
 #include <algorithm>
-#include <stdexcept>
 
 #include <tenure/kit/logging.hpp>
+#include <tenure/kit/store.hpp>
 
 #include "options.hpp"
 
@@ -127,9 +127,10 @@ std::optional<Error> Connection::check_cluster(const Json& status) {
 }
 
 void Connection::ask_credentials() {
-  login_ = options_.credentials ? options_.credentials() : Credentials{options_.user, options_.password};
+  login_ = options_.credentials ? credentials_by(options_.credentials, Redactor({}))
+                                : Credentials{options_.user, options_.password};
   if (options_.credentials && login_.user.empty())
-    throw std::runtime_error("credentials returned no user, and etcd takes no password without one");
+    throw NoCredentials("credentials returned no user, and etcd takes no password without one");
 }
 
 std::optional<Error> Connection::log_in() {

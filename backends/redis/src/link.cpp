@@ -83,7 +83,8 @@ Error Connection::lost(Error error) {
 std::optional<Error> Connection::connect(CallThread::Attempt& attempt) {
   worst_.reset();
   login_ = {options_.user, options_.password};
-  if (options_.credentials && attempt.step("redis", "asking for credentials")) login_ = options_.credentials();
+  if (options_.credentials && attempt.step("redis", "asking for credentials"))
+    login_ = credentials_by(options_.credentials, Redactor({}));
   for (const auto& server : servers()) {
     at_ = server;
     server_order_.tried(server);

@@ -324,7 +324,7 @@ struct Sentinels::State {
       try {
         out = login();
       } catch (const NoCredentials& e) {
-        return Error{Fault::unreachable, "Sentinel " + to_string(named) + ": " + e.what()};
+        return Error{Fault::forbidden, "Sentinel " + to_string(named) + ": " + e.what()};
       }
       return Wire("Sentinel " + to_string(named)).resolve(named);
     }();

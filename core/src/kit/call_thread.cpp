@@ -83,6 +83,17 @@ constexpr auto grace = milliseconds(20);
 constexpr int most_patience = 4;  ///< A multiple of the first patience.
 constexpr Duration first_pause = milliseconds(20), longest_pause = std::chrono::seconds(1);
 
+/// What the user's own function threw tells nothing of the network. REQUIRES: an exception is being handled.
+Error thrown(const std::string& what) {
+  try {
+    throw;
+  } catch (const NoCredentials& e) {
+    return {Fault::forbidden, e.what()};
+  } catch (...) {
+    return {Fault::unreachable, what + what_was_thrown()};
+  }
+}
+
 Limit soon() { return {boot_clock(), boot_clock().now() + grace, {}}; }
 
 }  // namespace
@@ -222,7 +233,7 @@ struct CallThreadState {
       CallThread::Attempt seen(*this);
       return connection->connect(seen);
     } catch (...) {
-      return Error{Fault::unreachable, "connecting failed: " + what_was_thrown()};
+      return thrown("connecting failed: ");
     }
   }
 
@@ -392,7 +403,7 @@ struct CallThreadState {
     return failures > 0 ? failure : nothing_asked();
   }
 
-  static Error threw() { return {Fault::unreachable, "a call of the client library threw: " + what_was_thrown()}; }
+  static Error threw() { return thrown("a call of the client library threw: "); }
 
   static Error nothing_asked() { return {Fault::timed_out, "the limit passed before anything was asked"}; }
 

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Goal: whatever answers at the server's address, no verb crashes, and none takes an answer of another shape for one.
 // Method: a fake server that answers each statement with every shape that the protocol has.
+#include <atomic>
 #include <functional>
 #include <mutex>
 #include <optional>
+#include <stop_token>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <tenure/check.hpp>
@@ -113,6 +116,7 @@ class Pretender {
     const std::lock_guard lock(mutex_);
     hook_ = std::move(hook);
   }
+  void push(const std::string& bytes) { server_.push(0, bytes); }
   std::string conninfo() const {
     return "host=127.0.0.1 user=u dbname=d sslmode=disable gssencmode=disable port=" + server_.address().substr(10);
   }
@@ -284,6 +288,28 @@ TEST_P(PostgresHostile, AFullQueueOfNoticesCostsThePushAloneAndIsWarnedOfOnce) {
   const auto all = lines.all();
   EXPECT_EQ(std::ranges::count_if(all, [](const auto& line) { return line.find("nothing is pushed") != line.npos; }),
             1);
+}
+
+/// Whoever may connect to a real one can notify without end.
+TEST_F(PostgresHostileServer, AnEndlessStreamOfNoticesKeepsNoStatementWaiting) {
+  Pretender server(1, false);
+  server.answer({}, written(12));
+  Options options;
+  options.conninfo = server.conninfo();
+  const auto table = postgres::store(options, "jobs");
+  ASSERT_TRUE(value(table->read(within(10s))).record);
+  std::string notices;
+  for (int i = 0; i < 2000; ++i) notices += message('A', int32(9) + text("tenure_noise") + text(std::string(500, 'x')));
+  std::atomic<int> pushed{0};
+  std::jthread noise([&](const std::stop_token& stop) {
+    for (; !stop.stop_requested(); ++pushed) server.push(notices);
+  });
+  ASSERT_TRUE(tenure::test::eventually([&] { return pushed > 0; }));
+  server.answer_by([&](const std::string&) -> std::optional<std::string> {
+    noise = {};  // None may stand within the answer.
+    return std::nullopt;
+  });
+  EXPECT_TRUE(table->read(within(1500ms))) << "else it is ended after 2 s";
 }
 
 /// The fake server has the settings that a real one of this machine has not.

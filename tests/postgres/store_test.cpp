@@ -560,6 +560,17 @@ TEST_F(PostgresStore, ThePagesOfTheListNameEachElectionOnce) {
   EXPECT_EQ(std::adjacent_find(names.begin(), names.end(), std::greater_equal<>()), names.end()) << "ascending";
 }
 
+/// Which no number of milliseconds tells.
+TEST_F(PostgresStore, ARowWrittenInAllEternityIsUnreadableAndSpoilsNoList) {
+  const auto table = store();
+  ASSERT_TRUE(applied(table->compare_and_set(std::nullopt, record(1, 1), within(10s))));
+  for (const std::string never : {"infinity", "-infinity"}) {
+    admin("update " + options_.table + " set written_at = '" + never + "'");
+    EXPECT_TRUE(value(table->read(within(10s))).unreadable) << never;
+    EXPECT_EQ(value(list_of(settings_of(options_))(within(10s))).elections.size(), 1u) << never;
+  }
+}
+
 TEST_F(PostgresStore, NothingIsLeftOfABackend) {
   const auto entries = [](const char* directory) {
     const std::filesystem::directory_iterator all(directory);

@@ -29,6 +29,9 @@ std::atomic<std::uint64_t> connections{0};  ///< Of this process, so far.
 /// More notices than anybody would read one by one.
 constexpr std::size_t many_news = 100;
 
+/// Reads of what has come, before a statement. Whoever may connect can notify without end.
+constexpr int many_reads = 100;
+
 /// Whoever waits for a lock on the whole table waits on in the server when we are gone; this ends it there.
 constexpr const char* table_lock_timeout = "2s";
 
@@ -600,14 +603,15 @@ pqxx::result Connection::run(const std::string& statements) {
   return pqxx::nontransaction(*connection_).exec(statements);
 }
 
-/// Takes in all that has come, up to the end of the stream that may stand behind a parting word. libpqxx 6 would
+/// Takes in what has come, up to the end of the stream that may stand behind a parting word. libpqxx 6 would
 /// quietly replace a closed connection by one that nobody has introduced: so ask before every use.
 bool Connection::alive() {
   try {
+    int reads = 0;
     do {
       if (!connection_->is_open()) return false;
       connection_->get_notifs();
-    } while (readable(connection_->sock()));
+    } while (++reads < many_reads && readable(connection_->sock()));
   } catch (const std::exception&) {
     return false;
   }

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Goal: status, observe, is-leader and config say what is so, by their output and by their exit code.
 // Method: runs the tool beside a candidate of this process, over the file store.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include <tenure/file.hpp>
+#include <tenure/kit/descriptor.hpp>
 #include <tenure/leader_manager.hpp>
 #include <tenure/version.hpp>
 
@@ -175,6 +179,29 @@ TEST_F(Look, ObservePrintsALinePerChangeUntilASignalThatIsNotIgnored) {
   }
   EXPECT_TRUE(eventually([&] { return observe.out().ends_with("\"vacant\",\"leader\":null}\n"); }));
   for (const int signal : {SIGHUP, SIGINT, SIGTERM}) observe.signal(signal);
+  EXPECT_EQ(observe.ended(), 128 + SIGTERM);
+}
+
+bool waits_in(pid_t pid, const std::string& function) {
+  const auto tasks = std::filesystem::directory_iterator("/proc/" + std::to_string(pid) + "/task");
+  return std::any_of(begin(tasks), end(tasks),
+                     [&](const auto& task) { return mentions(contents(task.path() / "wchan"), function); });
+}
+
+TEST_F(Look, ObserveIsEndedByASignalAlsoWhileItsReaderSleeps) {
+  const Scratch files;
+  const auto pipe = (files / "pipe").string();
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const Descriptor reader(::open(pipe.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC), "open");
+  while (::write(reader.get(), "x", 1) == 1) {
+  }
+  std::vector<std::string> line{"sh", "-c", "exec \"$@\" >\"$0\"", pipe};
+  const auto observing = words("observe");
+  line.insert(line.end(), observing.begin(), observing.end());
+  Process observe(line);
+  if (!eventually([&] { return waits_in(observe.pid(), "pipe_write"); }))
+    GTEST_SKIP() << "this kernel does not tell where a thread waits";
+  observe.signal(SIGTERM);
   EXPECT_EQ(observe.ended(), 128 + SIGTERM);
 }
 

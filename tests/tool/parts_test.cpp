@@ -13,6 +13,7 @@
 #include "durations.hpp"
 #include "in_child.hpp"
 #include "kill_deadline.hpp"
+#include "look.hpp"
 #include "messages.hpp"
 #include "notify.hpp"
 #include "secrets.hpp"
@@ -37,6 +38,17 @@ TEST(Durations, AreShownInSeconds) {
   EXPECT_EQ(tool::seconds(2s), "2 s");
   EXPECT_EQ(tool::seconds(5ms), "0.005 s");
   EXPECT_EQ(tool::seconds(-500ms), "-0.5 s");
+}
+
+/// The last question of all may have next to no time.
+TEST(Asking, EndsWithTheErrorThatSaysMost) {
+  int asked = 0;
+  const auto found = tool::asked_until(boot_clock().now() + 100ms, [&](const Limit&) -> Result<int> {
+    if (++asked == 1) return Error{Fault::corrupt, "the record cannot be read"};
+    return Error{Fault::timed_out, "no answer within 1 ms"};
+  });
+  EXPECT_GT(asked, 1);
+  EXPECT_EQ(found.error().fault, Fault::corrupt);
 }
 
 TEST(Secrets, AreNotShown) {

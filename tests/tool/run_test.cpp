@@ -11,6 +11,7 @@
 #include <tenure/file.hpp>
 
 #include "eventually.hpp"
+#include "fake_server.hpp"
 #include "messages.hpp"
 #include "process_tree.hpp"
 #include "run_tool.hpp"
@@ -294,6 +295,25 @@ TEST_F(RunTool, OnOustedRunsAlsoIfThereWasNoProcessForTheCommand) {
   EXPECT_EQ(run.ended(), 126) << run.err();
   EXPECT_TRUE(mentions(run.err(), "no process for sh")) << run.err();
   EXPECT_EQ(run.out(), "elected\nousted\n") << run.err();
+}
+
+/// Of a command that is being ended, since the lead is lost. It is not to run again.
+TEST_F(RunTool, AHangUpWhileTheCommandEndsEndsTheToolToo) {
+  Process run(shell({"--grace", "1h"}, "trap 'echo ends' TERM; trap 'exit 7' HUP; echo begun; " + for_ever));
+  ASSERT_TRUE(begun(run)) << run.err();
+  ask_to_step_down(directory_);
+  ASSERT_TRUE(eventually([&] { return mentions(run.out(), "ends\n"); })) << run.err();
+  run.signal(SIGHUP);
+  EXPECT_EQ(run.ended(), 7) << run.err();
+  EXPECT_EQ(run.out(), "begun\nends\n");
+}
+
+/// Another program may be gone when a service manager starts the tool again.
+TEST_F(RunTool, AnAddressThatIsTakenIsNoMistakeOfTheLine) {
+  const FakeServer other([](const std::string&) { return FakeServer::Answer{}; });
+  Process run(shell({"--http", other.address()}, "echo wrong"));
+  EXPECT_EQ(run.ended(), 70) << run.err();
+  EXPECT_EQ(run.out(), "");
 }
 
 TEST_F(RunTool, CommandsBeforeAndAfter) {

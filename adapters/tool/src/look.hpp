@@ -2,6 +2,8 @@
 // Commands that look once: status, is-leader.
 #pragma once
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include <tenure/result.hpp>
 
@@ -19,16 +21,18 @@ const Error* error_in(const Result<Value>& result) {
 }
 
 /// Asks again until there is an answer, for so long. A store that has just been opened connects first, which may take
-/// longer than one question.
+/// longer than one question. Of the errors it returns the last one that says more than that the time was short.
 template <class Ask>
 auto asked_until(Clock::Time end, Ask ask) {
   auto& clock = boot_clock();
+  std::optional<decltype(ask(std::declval<Limit>()))> told;
   for (;;) {
     auto answer = ask(Limit{clock, std::min<Clock::Time>(end, clock.now() + std::chrono::seconds(2)), {}});
     const auto* error = error_in(answer);
     if (!error || error->fault == Fault::misconfigured || error->fault == Fault::forbidden) return answer;
+    if (!told || error->fault != Fault::timed_out) told = std::move(answer);
     if (!sleep_for(std::min<Clock::Duration>(std::chrono::milliseconds(50), end - clock.now())) || clock.now() >= end)
-      return answer;
+      return *std::move(told);
   }
 }
 

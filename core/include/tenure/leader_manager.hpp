@@ -43,7 +43,8 @@ class TENURE_EXPORT LeaderManager {
 
   /// Ends this tenure, if there is one: ousting() runs first, then the store is told, so that a successor can lead
   /// at once. We campaign again after the cool-down, which begins with the release. By default it is a term, so that
-  /// the others have looked, also where the store cannot push. Returns at once.
+  /// the others have looked, also where the store cannot push. Of a tenure that ends already by another resign(), or by
+  /// a request, the longer cool-down holds. Returns at once.
   void resign(std::optional<Clock::Duration> cool_down = std::nullopt);
 
   /// Ends this tenure, if there is one, and campaigns no more. Waits for your hooks, above all for ousting(), and then

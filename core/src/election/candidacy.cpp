@@ -55,8 +55,11 @@ void Candidacy::start(Time now) {
 /// A follower looks within a term, also where nothing tells it of the release. Until then the lead is left to it.
 void Candidacy::resign(Time now, std::optional<Duration> cool_down) {
   judge_expiry(now);
+  const bool ends_already = tenure_ && !leading() && !look_for_progress_;
   look_for_progress_.reset();
-  cool_down_ = std::clamp(cool_down.value_or(leading() ? timing_.term : timing_.retry), Duration::zero(), max_term);
+  const bool leads = leading() || (tenure_ && tenure_->ending.draining());
+  const auto pause = std::clamp(cool_down.value_or(leads ? timing_.term : timing_.retry), Duration::zero(), max_term);
+  cool_down_ = ends_already ? std::max(cool_down_, pause) : pause;  // Who ended it may have asked for more.
   if (leading()) {
     end_voluntarily(now, Reason::resigned, "resign() was called");
   } else {
@@ -144,7 +147,7 @@ void Candidacy::ousting_returned(Time now) {
     if (ending.reason() == Reason::step_down) cool_down_ = std::max(cool_down_, timing_.term);
     tenure_.reset();
     await_first_ = false;
-    next_ask_ = now;
+    next_ask_ = release_due_ ? now : now + std::exchange(cool_down_, Duration::zero());
   }
   tick(now);
 }

@@ -104,6 +104,7 @@ class World {
     } else if (dice < 30 && hook_.runs) {
       hook_ = {};
       tenure_.reset();
+      pause_to_ = std::max(pause_to_, now_ + cool_down_);  // Perhaps there is nothing to release.
       candidacy_.ousting_returned(now_);
     } else if (dice == 99 && chance(0.1)) {
       stopped_ = true;
@@ -119,7 +120,8 @@ class World {
   void resign() {
     const Duration cool_down = chance(0.3) ? 30min : upto(5s);
     if (tenure_ || may_hold_)
-      cool_down_ = cool_down;  // from the release on
+      cool_down_ =
+          hook_.runs && barred_to_ == Time{} ? std::max(cool_down_, cool_down) : cool_down;  // from the release on
     else
       pause_to_ = now_ + cool_down;
     if (asked_ && asked_->verb == Verb::await_change) pause_to_ = std::max(pause_to_, now_ + cool_down);
@@ -188,7 +190,7 @@ class World {
     if (hook_.runs) wrong("the store is told before ousting() has returned (4)");
     const bool fails = chance(0.2);
     if (!fails && lease_.ours) lease_ = {false, lease_.token, now_};
-    if (!fails) may_hold_ = false;
+    if (!fails && !wedged_) may_hold_ = false;  // What a wedged call brought counts for nothing.
     pause_to_ = std::max(pause_to_, now_ + cool_down_);
     if (!wedged_) cool_down_ = {};
     candidacy_.released(now_, q.id, fails ? trouble() : std::nullopt);
@@ -236,6 +238,7 @@ class World {
     heard_ = e.token;
     tenure_ = e.token;
     worked_ = now_;
+    barred_to_ = {};
     stop_fired_ = refused_ = false;
   }
   void on(effect::FireStop&) {

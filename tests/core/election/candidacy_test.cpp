@@ -830,6 +830,29 @@ TEST_F(CandidacyThatLeads, ASecondResignWhileDrainingLeavesTheRenewalsAlone) {
   e.expect_campaign_after(30s);
 }
 
+/// As where somebody clicks twice. Others look within a term.
+TEST_F(CandidacyThatLeads, ASecondResignWhileDrainingShortensNoCoolDown) {
+  for (const Clock::Duration first : {30s, 0s}) {
+    e = Election();
+    e.lead();
+    e.resign(first);
+    e.resign();
+    e.hand_back();
+    e.expect_campaign_after(std::max<Clock::Duration>(first, timing.term));
+  }
+}
+
+/// There is nothing to release then.
+TEST_F(CandidacyThatLeads, WhoResignsWhileASupersededTenureEndsPausesToo) {
+  e.advance(2s);
+  e.answer(Denied{});
+  ASSERT_EQ(e.last<effect::End>().reason, Reason::superseded);
+  e.resign(30s);
+  e.ousting_returned();
+  if (e.asks(Verb::release)) e.released();
+  e.expect_campaign_after(30s);
+}
+
 TEST_F(Candidacy, ACoolDownIsSpentByTheResignationThatBroughtIt) {
   e.resign(30min);  // of nothing
   e.start();

@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <future>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -32,6 +34,27 @@ TEST(Gate, AGateBeginsWithTheStoredToken) {
   Gate gate(later);
   EXPECT_FALSE(gate.admit(stale));
   EXPECT_TRUE(gate.admit(later));
+}
+
+/// Whose write was admitted before.
+TEST(Gate, AFormerLeadersWriteEndsBeforeItsSuccessorsBegins) {
+  const auto [stale, later] = two_leaders();
+  Gate gate;
+  std::string all;
+  std::thread successor;
+  EXPECT_TRUE(gate.admit(stale, [&, later = later] {
+    std::promise<void> asks;
+    successor = std::thread([&] {
+      asks.set_value();
+      EXPECT_TRUE(gate.admit(later, [&] { all += "later"; }));
+    });
+    asks.get_future().wait();
+    all += "stale ";
+  }));
+  successor.join();
+  EXPECT_EQ(all, "stale later");
+  EXPECT_FALSE(gate.admit(stale, [&] { all += "!"; }));
+  EXPECT_EQ(all, "stale later");
 }
 
 TEST(Gate, NoThreadIsAdmittedWithATokenBelowTheGreatest) {

@@ -5,6 +5,7 @@
 #pragma once
 #include <atomic>
 #include <charconv>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -72,7 +73,18 @@ class Gate {
   /// `seen` is the token that was stored with the resource.
   explicit Gate(Token seen = {}) : seen_(seen.value) {}
 
+  /// Admits and writes in one step, one write at a time. False: a later leader has written, and nothing was done.
+  template <class Write>
+  bool admit(Token token, Write write) {
+    const std::lock_guard lock(writing_);
+    if (!admit(token)) return false;
+    write();
+    return true;
+  }
+
   /// Whether a write with this token may take effect. Remembers the token if it is the greatest.
+  /// REQUIRES: one lock of yours is held from here until the write has ended. Else a former leader's write that was
+  /// admitted before lands after its successor's.
   bool admit(Token token) noexcept {
     auto seen = seen_.load();
     while (seen < token.value && !seen_.compare_exchange_weak(seen, token.value)) {
@@ -85,10 +97,11 @@ class Gate {
 
  private:
   std::atomic<std::uint64_t> seen_;
+  std::mutex writing_;
 };
 
 /// The status by which to refuse a request: 428 if it has no token, 400 if the header is not a token, 412 if a later
-/// leader has written. Nothing if the request may be served.
+/// leader has written. Nothing if the request may be served. REQUIRES: as Gate::admit() of a token alone.
 inline std::optional<int> http_refusal(const std::optional<std::string_view>& header, Gate& gate) {
   if (!header) return 428;
   const auto token = http_token(*header);

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <future>
 #include <latch>
 #include <set>
 #include <thread>
@@ -287,6 +288,21 @@ TEST_F(HttpObservedGroup, IsReadyOnlyIfTheStoreAnswers) {
   hub.hang(true);
   EXPECT_TRUE(eventually([&] { return !ready(); }));
   hub.hang(false);
+}
+
+TEST_F(HttpObservedGroup, IsNotHealthyWhileWhatItTellsOfAChangeHangs) {
+  Member a(hub.group("tenants"));
+  a.lead({"x"});
+  std::promise<void> goes_on;
+  const auto on = goes_on.get_future().share();
+  GroupObserver observer(hub.group("tenants"), timing,
+                         {.changed = [&](const std::string&, const Sight&) { on.wait(); }, .log = no_log});
+  const http::Site site(observer, {.stuck_after = 20ms});
+  const auto status = [&](const char* path) { return site.answer({.method = "GET", .path = path}).status; };
+  EXPECT_TRUE(eventually([&] { return status("/healthz") == 503; }));
+  EXPECT_EQ(status("/readyz"), 503);
+  goes_on.set_value();
+  EXPECT_TRUE(eventually([&] { return status("/healthz") == 200 && status("/readyz") == 200; }));
 }
 
 /// Where several may lead there is no token to tell.

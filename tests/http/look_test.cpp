@@ -69,11 +69,14 @@ TEST(Changes, AnotherIncumbentIsAChange) {
   EXPECT_TRUE(changes_between(other, other).empty());
 }
 
-TEST(Ailment, OnlyALeaderSuffersFromACallThatHangs) {
+TEST(Ailment, ALeaderSuffersSoonerFromACallThatHangs) {
   Metrics m;
   EXPECT_EQ(ailment(m, 5s), "");
+  m.wedged = 60s;
+  EXPECT_EQ(ailment(m, 5s), "") << "a follower holds up nobody";
+  m.wedged += 1ms;
+  EXPECT_NE(ailment(m, 5s), "");
   m.wedged = 6s;
-  EXPECT_EQ(ailment(m, 5s), "") << "a follower is healthy";
   m.is_leader = true;
   EXPECT_NE(ailment(m, 5s), "");
   EXPECT_EQ(ailment(m, 6s), "");

@@ -174,7 +174,7 @@ TEST_F(HttpSite, MayEndUnderTheServerAndTheManagerAfterIt) {
 
 /// A page of somebody else's has its name lead to us (DNS rebinding): the browser then sends that name.
 TEST_F(HttpServer, ARequestMustNameUs) {
-  Process a(hub, {}, {}, {.hosts = {"Election.example"}});
+  Process a(hub, {}, {}, {.hosts = {"Election.example:8080"}});
   const auto asked = [&](const std::string& host, const std::string& address = {}) {
     Client client(address.empty() ? a.server->address() : address);
     client.send("GET /healthz HTTP/1.1\r\nConnection: close\r\n" + (host.empty() ? "" : "Host: " + host + "\r\n") +

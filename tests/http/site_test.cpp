@@ -106,16 +106,39 @@ TEST_F(HttpHealth, ALeaseThatIsOverIsNoLeaderships) {
   backend->let_go();
 }
 
-TEST_F(HttpHealth, AFollowerIsHealthyAndReadyAlsoWhenItsCallHangs) {
+TEST_F(HttpHealth, AFollowerIsHealthyAlsoForAWhileAfterItsCallHangs) {
+  auto hooks = quiet();
+  hooks.error = [](const Error&) {};
   backend->refuse(true);
-  begin();
+  begin(hooks);
   EXPECT_TRUE(eventually([&] { return status("/readyz") == 200; }));
   EXPECT_EQ(status("/healthz"), 200);
   backend->hang();
-  backend->clock.advance(1h);
+  ASSERT_TRUE(in_steps(1s, [&] { return manager->metrics().errors.at(Fault::wedged) == 1; }));
+  backend->clock.advance(40s);
   EXPECT_TRUE(eventually([&] { return status("/healthz") == 200; })) << "once the manager has acted on the time";
   EXPECT_EQ(status("/readyz"), 503) << "the store has long said nothing";
+  backend->clock.advance(20s);
+  EXPECT_TRUE(eventually([&] {
+    const auto sick = fetch(server->address(), "/healthz");
+    return sick.status == 503 && std::string(sick.json()["why"]).find("a call of the store") != std::string::npos;
+  })) << "it takes no part any more";
   backend->let_go();
+}
+
+/// The store does not answer meanwhile.
+TEST_F(HttpHealth, TheHistoryTellsOfALeaseThatJustEnds) {
+  auto hooks = quiet();
+  hooks.error = [](const Error&) {};
+  backend->refuse(true);
+  begin(hooks);
+  const auto last = [&] {
+    const auto all = fetch(server->address(), "/status").json()["history"];
+    return all.empty() ? std::string() : std::string(all.back()["what"]);
+  };
+  ASSERT_TRUE(eventually([&] { return last() == "incumbent"; }));
+  backend->throwing(true);
+  EXPECT_TRUE(in_steps(500ms, [&] { return last() == "vacant"; }));
 }
 
 TEST_F(HttpHealth, ALeaderWhoseCallHangsIsNotHealthy) {
@@ -133,7 +156,7 @@ TEST_F(HttpHealth, ALeaderWhoseCallHangsIsNotHealthy) {
   backend->clock.advance(6s);
   EXPECT_TRUE(eventually([&] {  // Until the manager has acted on the time, that is what ails it.
     const auto sick = fetch(server->address(), "/healthz");
-    return sick.status == 503 && std::string(sick.json()["why"]).find("a leader's call") != std::string::npos;
+    return sick.status == 503 && std::string(sick.json()["why"]).find("a call of the store") != std::string::npos;
   }));
   EXPECT_EQ(status("/readyz"), 503);
   backend->let_go();

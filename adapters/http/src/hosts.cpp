@@ -31,7 +31,7 @@ bool numeric(const std::string& host) {
 std::function<bool(std::string_view)> host_filter(std::vector<std::string> hosts) {
   std::array<char, 256> own{};
   if (::gethostname(own.data(), own.size() - 1) == 0) hosts.emplace_back(own.data());
-  for (auto& name : hosts) name = lower(name);
+  for (auto& name : hosts) name = name_in(name);
   return [known = std::move(hosts)](std::string_view header) {
     if (header.empty()) return true;  // HTTP/1.0; a browser names one always
     const auto name = name_in(header);

@@ -11,6 +11,8 @@
 namespace tenure::http {
 namespace {
 
+constexpr int patience_with_followers = 12;
+
 std::string_view name_of(Change::What what) {
   switch (what) {
     case Change::What::elected: return "elected";
@@ -103,9 +105,10 @@ std::string ailment(const Metrics& m, Clock::Duration stuck_after) {
   if (m.overrun > stuck_after)
     return "ousting() has outlasted its time by " + std::to_string(ms(m.overrun)) +
            " ms: the work may run without a lease";
-  if (m.is_leader && m.wedged > stuck_after)
-    return "a leader's call of the store, or eligible(), has outlasted its limit by " + std::to_string(ms(m.wedged)) +
-           " ms: nothing is renewed";
+  // Who does not lead holds up nobody by that, but takes no part before the call returns.
+  if (m.wedged > (m.is_leader ? 1 : patience_with_followers) * stuck_after)
+    return "a call of the store, or eligible(), has outlasted its limit by " + std::to_string(ms(m.wedged)) +
+           " ms: nothing is renewed, and nothing claimed";
   return {};
 }
 

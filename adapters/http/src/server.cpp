@@ -3,11 +3,15 @@
 // ever.
 #include <tenure/http_server.hpp>
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <list>
 #include <mutex>
 #include <span>
@@ -128,6 +132,9 @@ void Server::Impl::accept_all() {
 
 void Server::Impl::admit(int fd) {
   auto connection = std::make_unique<Connection>(fd, options_.patience);
+  // A stream whose reader is gone without a word ends, too.
+  const auto ms = static_cast<unsigned>(std::chrono::ceil<std::chrono::milliseconds>(options_.patience).count());
+  ::setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof ms);
   // An answer takes moments, unless all are streams.
   for (const auto until = boot_clock().now() + options_.patience; !make_room(); reap()) {
     if (streams_.stop_requested() || boot_clock().now() >= until) return;

@@ -80,7 +80,8 @@ void Site::OfManager::watch(const std::stop_token& stop) {
     const auto before = count;
     count = manager_.changes();
     try {
-      if (count == before) count = manager_.await_change(count, Clock::Duration::max(), stop);
+      // A lease that ends, or goes on after all, is no change that is counted.
+      if (count == before) count = manager_.await_change(count, beat, stop);
       ended_ = manager_.await_ended(Clock::Duration::zero());
     } catch (const std::system_error&) {
       std::unique_lock lock(seen_mutex_);

@@ -69,6 +69,9 @@ class TENURE_EXPORT GroupObserver {
   /// Why the store's last answer did not come. Empty: it came, or none was expected yet.
   std::optional<Error> last_error() const;
 
+  /// For how long `changed`, or the log, has run by now: nothing is looked at meanwhile. 0: neither does.
+  Clock::Duration telling() const;
+
   /// Rises with changes, and with the store's first answer.
   std::uint64_t changes() const;
 

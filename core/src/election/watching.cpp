@@ -24,6 +24,11 @@ Watching::Watching(const Timing& timing, Clock& clock, Log log, const char* fiel
       name_(std::move(name)),
       made_by_(::getpid()) {}
 
+Clock::Duration Watching::telling() const noexcept {
+  const auto from = told_from_.load();
+  return from == 0 ? Clock::Duration::zero() : clock_.now().time_since_epoch() - Clock::Duration(from);
+}
+
 void Watching::start(const char* thread) {
   thread_ = start_thread(thread, [self = shared_from_this()] { self->loop(); });
 }
@@ -116,12 +121,14 @@ void Watching::call(const std::function<void()>& users) {
     const std::lock_guard lock(telling_mutex_);
     if (stopping()) return;
     telling_ = true;
+    told_from_ = clock_.now().time_since_epoch().count();
   }
   struct Telling {  // end() waits for its end, also where no memory is left to say what was thrown.
     Watching& all;
     ~Telling() {
       const std::lock_guard lock(all.telling_mutex_);
       all.telling_ = false;
+      all.told_from_ = 0;
       all.told_.notify_all();
     }
   } const telling{*this};

@@ -40,6 +40,8 @@ class TENURE_NO_EXPORT Watching : public std::enable_shared_from_this<Watching> 
 
   std::uint64_t await_change(std::uint64_t seen, Clock::Duration within, const std::stop_token& stop);
   std::uint64_t changes() const noexcept { return waiters_.changes(); }
+  /// For how long what is the user's has run by now. 0: it does not.
+  Clock::Duration telling() const noexcept;
   bool forked() const;  ///< Then a lock may have been held: touch none.
 
  protected:
@@ -79,6 +81,7 @@ class TENURE_NO_EXPORT Watching : public std::enable_shared_from_this<Watching> 
   Waiters ends_{clock_};    ///< Of end().
   std::mutex telling_mutex_;
   bool telling_{};
+  std::atomic<Clock::rep> told_from_{};  ///< When the user's began. 0: it does not run.
   std::condition_variable told_;
   Clock::Time pause_from_{};
   int looks_{};

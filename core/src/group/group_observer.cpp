@@ -168,6 +168,8 @@ std::vector<ObservedElection> GroupObserver::all() const { return impl_->all(); 
 
 std::optional<Error> GroupObserver::last_error() const { return impl_->last_error(); }
 
+Clock::Duration GroupObserver::telling() const { return impl_->telling(); }
+
 std::uint64_t GroupObserver::changes() const { return impl_->changes(); }
 
 std::uint64_t GroupObserver::await_change(std::uint64_t seen, Clock::Duration within, std::stop_token stop) {

@@ -9,7 +9,7 @@
 //
 //   GET  /           a page for people, which follows by /events
 //   GET  /leader     200 if this process leads at that very moment; else 503, and who leads
-//   GET  /healthz    503 if the manager's threads no longer turn, or a leader hangs; a follower is healthy
+//   GET  /healthz    503 if the manager's threads no longer turn, or a call hangs; a follower is healthy
 //   GET  /readyz     200 if it is healthy, takes part, has not stalled, and knows who leads
 //   GET  /status     all of it, with what happened of late
 //   GET  /metrics    for Prometheus
@@ -51,7 +51,8 @@ struct SiteOptions {
   /// So many clients of /events at a time. More are told 503. Each has a thread of the server to itself.
   std::size_t streams{8};
 
-  /// So long may the manager, or the store's call of a leader, or ousting() be late before /healthz fails.
+  /// So long may the manager, or the store's call of a leader, or ousting() be late before /healthz fails, or
+  /// GroupObserverOptions::changed run. A follower's call may be late for twelve times as long.
   Clock::Duration stuck_after{std::chrono::seconds(5)};
 };
 

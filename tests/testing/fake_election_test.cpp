@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <functional>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -228,6 +229,27 @@ TEST(FakeElectionHooks, StopTokenEligibleAndStallsAreThoseOfAManager) {
   election.advance(timing.renew);
   EXPECT_EQ(diary, (Diary{"stop", "stalled", "stop", "ineligible"}));
   EXPECT_THROW(election.elect(), std::logic_error);
+}
+
+/// As any other hook. What it is asked of is answered once, and by what it returns.
+TEST(FakeElectionHooks, EligibleMayLetTimePassAndEndTheElection) {
+  Diary diary;
+  std::function<bool()> says = [] { return true; };
+  FakeElection* fake = nullptr;
+  Hooks hooks;
+  hooks.elected = [&](const Elected&) { diary.push_back("elected"); };
+  hooks.ousting = [&](const Ousting& o) { diary.push_back(std::string(to_string(o.reason))); };
+  hooks.eligible = [&] { return says(); };
+  FakeElection election(hooks, timing);
+  fake = &election;
+  says = [&] { return fake->advance(1ms), false; };
+  EXPECT_THROW(election.elect(), std::logic_error) << "it does not claim";
+  EXPECT_EQ(diary, Diary{});
+  says = [] { return true; };
+  election.elect();
+  says = [&] { return fake->stop(), false; };
+  election.advance(timing.renew);
+  EXPECT_EQ(diary, (Diary{"elected", "stopped"}));
 }
 
 TEST(FakeElectionHooks, WhatAHookThrowsBecomesAnError) {

@@ -26,6 +26,12 @@ TEST(ManualClock, StandsStillUntilAdvanced) {
   EXPECT_EQ(clock.unix_ms(), 3000 - 3'600'000);
 }
 
+TEST(ManualClock, SmallStepsMoveItsWallClockToo) {
+  ManualClock clock(ManualClock::Time{1h}, 1000);
+  for (int i = 0; i < 3; ++i) clock.advance(500us);
+  EXPECT_EQ(clock.unix_ms(), 1001);
+}
+
 TEST(ManualClock, AWaiterSleepsUntilItsMomentAndNotLonger) {
   ManualClock clock;
   const auto until = clock.now() + 10s;

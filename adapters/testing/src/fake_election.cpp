@@ -174,9 +174,13 @@ class FakeElection::Impl {
       call_next_hook();
       return true;
     }
-    if (std::exchange(ask_user_, false) && !user_agrees()) {
-      candidacy_.ineligible(clock_.now(), std::exchange(question_, std::nullopt)->id);
-      return true;
+    if (std::exchange(ask_user_, false)) {
+      auto asked = *std::exchange(question_, std::nullopt);  // Nothing answers it meanwhile.
+      if (!user_agrees()) {
+        candidacy_.ineligible(clock_.now(), asked.id);
+        return true;
+      }
+      question_ = std::move(asked);
     }
     if (!question_ || clock_.now() < answer_at_) return false;
     answer(*std::exchange(question_, std::nullopt));
@@ -269,7 +273,9 @@ class FakeElection::Impl {
 
   bool user_agrees() {
     bool agrees = false;
+    const bool in_hook = std::exchange(hook_runs_, true);
     guarded("eligible", [&] { agrees = hooks_.eligible(); });
+    hook_runs_ = in_hook;
     return agrees;
   }
 

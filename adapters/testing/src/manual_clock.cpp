@@ -63,7 +63,7 @@ class ManualClock::ManualWaker final : public Waker {
 };
 
 ManualClock::ManualClock(Time start, std::int64_t unix_ms)
-    : made_by_(::getpid()), now_(start.time_since_epoch().count()), unix_ms_(unix_ms) {}
+    : made_by_(::getpid()), start_(start), now_(start.time_since_epoch().count()), unix_ms_(unix_ms) {}
 
 ManualClock::~ManualClock() {
   if (::getpid() != made_by_) return;
@@ -77,7 +77,9 @@ ManualClock::~ManualClock() {
 
 Clock::Time ManualClock::now() const noexcept { return Time(Duration(now_.load())); }
 
-std::int64_t ManualClock::unix_ms() const noexcept { return unix_ms_.load(); }
+std::int64_t ManualClock::unix_ms() const noexcept {
+  return unix_ms_ + (now() - start_) / std::chrono::milliseconds(1);
+}
 
 std::unique_ptr<Waker> ManualClock::make_waker() { return std::make_unique<ManualWaker>(*this); }
 
@@ -85,10 +87,8 @@ void ManualClock::advance(Duration by) { advance_to(now() + by); }
 
 void ManualClock::advance_to(Time to) {
   const std::lock_guard lock(mutex_);
-  const auto passed = to - now();
-  if (passed <= Duration::zero()) return;
+  if (to <= now()) return;
   now_ = to.time_since_epoch().count();
-  unix_ms_ += std::chrono::duration_cast<std::chrono::milliseconds>(passed).count();
   for (auto* waker : wakers_) waker->wakes_.notify_one();
 }
 

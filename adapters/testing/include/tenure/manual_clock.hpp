@@ -46,10 +46,11 @@ class ManualClock final : public Clock {
  private:
   class ManualWaker;
   const pid_t made_by_;
+  const Time start_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::atomic<Duration::rep> now_;
-  std::atomic<std::int64_t> unix_ms_;
+  std::atomic<std::int64_t> unix_ms_;  ///< At the start, and with what it was stepped by.
   std::vector<ManualWaker*> wakers_;
 };
 

@@ -362,6 +362,18 @@ TEST(FileDirectory, ASymbolicLinkInTheElectionsPlaceIsNamed) {
   EXPECT_EQ(refusal(base / "link"), "accepted") << "the directory that the user names may be one";
 }
 
+/// As where somebody shares it while a candidate runs.
+TEST(FileDirectory, WhatIsWrittenIsAsReadableAsItsDirectoryIsThen) {
+  const Scratch base;
+  Store store{base, "jobs"};
+  ASSERT_TRUE(swap(store, std::nullopt, record(7, 70)));
+  fs::permissions(base / "jobs", fs::perms{0755});
+  ASSERT_TRUE(swap(store, version(7, {70}), record(8, 80)));
+  std::set<unsigned> modes;
+  for (const auto& entry : fs::directory_iterator(base / "jobs")) modes.insert(mode_of(entry.path()));
+  EXPECT_TRUE(modes.contains(0644));
+}
+
 TEST(FileDirectory, ALookMakesNothing) {
   Scratch base;
   const auto missing = ElectionDirectory(base, "jobs", Purpose::look).enter();
@@ -389,6 +401,23 @@ TEST(FileList, LongNamesAreFoundAndWhatNoElectionHasIsPassedOver) {
   fs::create_directories(base / "a~/b~/c~/d~");
   std::ofstream(base / "file") << "x";
   EXPECT_THAT(listed_in(base), ElementsAre(full.substr(1), full, "jobs"));
+}
+
+/// In a directory where others may make some, too.
+TEST(FileList, ADirectoryThatWeMayNotOpenIsPassedOver) {
+  const Scratch base;
+  ASSERT_TRUE(swap(*std::make_unique<Store>(base, "jobs"), std::nullopt, record(7, 70)));
+  fs::create_directory(base / "other~");
+  fs::permissions(base / "other~", fs::perms::none);
+  fs::permissions(base.path(), fs::perms{0755});
+  in_child(
+      [&] {
+        if (::geteuid() == 0 && (::setgid(65534) != 0 || ::setuid(65534) != 0)) ::_exit(cannot);
+        if (!fs::exists(base / "jobs")) ::_exit(cannot);
+        EXPECT_THAT(listed_in(base), ElementsAre("jobs"));
+      },
+      "this root may not become another user, or that one may not go where the tests write");
+  fs::permissions(base / "other~", fs::perms::owner_all);
 }
 
 TEST(FileList, ALinkThatComesAfterALookIsNotFollowed) {

@@ -215,9 +215,13 @@ std::optional<Error> ElectionDirectory::open(const Place& last) {
                                              " is on a file system without unnamed files (O_TMPFILE), by which a "
                                              "tenure appears whole or not at all; use ext4, xfs, btrfs or tmpfs"};
   }
-  permissions_ = last.now.st_mode & 0777;
   descriptor_ = std::move(opened);
   return std::nullopt;
+}
+
+unsigned ElectionDirectory::permissions() const {
+  struct stat now {};
+  return ::fstat(descriptor_.get(), &now) == 0 ? now.st_mode & 0777 : 0;
 }
 
 Result<Listing> ElectionDirectory::list() const {

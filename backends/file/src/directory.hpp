@@ -66,7 +66,7 @@ class ElectionDirectory {
   FileId id() const { return descriptor_.id(); }
   const std::string& path() const { return path_; }
   std::string path_of(std::string_view name) const { return path_ + '/' + std::string(name); }
-  unsigned permissions() const { return permissions_; }
+  unsigned permissions() const;  ///< Its own, as they are now. What is made there is to be as readable.
 
  private:
   /// A directory on the way.
@@ -85,7 +85,6 @@ class ElectionDirectory {
   std::vector<std::string> names_;  ///< The path of the directory that the user named, and the names below it.
   std::string path_;
   Descriptor descriptor_;
-  unsigned permissions_{};
 };
 
 inline std::string step_down_name(Token token) { return "step_down." + std::to_string(token.value); }

@@ -64,7 +64,11 @@ Result<bool> find(const Directory& directory, const std::string& path, std::vect
     } else if (pieces.back().ends_with('~') && pieces.size() < most_pieces && is_directory(here, entry->d_name)) {
       const auto deeper = open_at(here, entry->d_name, O_NOFOLLOW);
       const auto there = path + '/' + pieces.back();
-      if (!deeper) return system_error("cannot list", there, errno);
+      if (!deeper && errno != EACCES) return system_error("cannot list", there, errno);
+      if (!deeper) {  // somebody else's
+        pieces.pop_back();
+        continue;
+      }
       if (auto whole = find(deeper, there, pieces, out, limit); !whole || !*whole) return whole;
     }
     pieces.pop_back();

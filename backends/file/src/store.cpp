@@ -286,12 +286,15 @@ Result<Swap> Store::not_applied(const Limit& limit) {
   return Swap{false, std::move(found->read)};
 }
 
-/// This tenure is over, for ever, whatever its file says.
+/// This tenure is over, for ever, whatever its file says. Where that cannot be looked at, this alone is told.
 Result<Swap> Store::give_up(const Limit& limit) {
   lost_ = held_->record.token;
+  auto ended = std::move(held_->record);
   held_.reset();
   auto refused = not_applied(limit);
-  return refused ? refused : Swap{};
+  if (refused) return refused;
+  ended.released = true;
+  return Swap{false, {.record = std::move(ended), .now_ms = limit.clock.unix_ms(), .absence_certain = true}};
 }
 
 /// Whether descriptor, file and directory are what they were.

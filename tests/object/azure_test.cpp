@@ -75,6 +75,19 @@ TEST(ObjectAzure, ASharedAccessSignatureStandsInTheQuery) {
   EXPECT_EQ(proof_of(box), "GET /account/box/jobs/jobs?sv=1&sig=x%2B");
 }
 
+/// A gateway may show a request as HTML has it, or decoded.
+TEST(ObjectAzure, AServerThatRepeatsASignatureDoesNotHaveItTold) {
+  const Environment some(Variables{{"AZURE_STORAGE_SAS_TOKEN", "?sv=1&sig=" + canary + "%2B&se=2"}});
+  for (const auto& sent : {"sv=1&amp;sig=" + canary + "%2B&amp;se=2", "sig: " + canary + "+"}) {
+    FakeServer repeats([&](const std::string&) { return Answer{http("502 Bad Gateway", "for " + sent)}; });
+    const auto read =
+        store(from_url("az://account/box/jobs?endpoint=http://" + repeats.address()), "jobs")->read(within(20s));
+    const auto message = error_of(read).message;
+    EXPECT_TRUE(mentions(message, "for ")) << message;
+    EXPECT_FALSE(mentions(message, canary)) << message;
+  }
+}
+
 TEST(ObjectAzure, AnApplicationProvesItselfByASecretOrByWhatItsClusterSays) {
   std::string asked;
   FakeServer entra([&](const std::string& request) {

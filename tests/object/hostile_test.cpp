@@ -290,6 +290,20 @@ TEST(ObjectHostile, AServerThatAsksForFewerRequestsIsLeftAloneForAWhile) {
   }
 }
 
+/// A name may have several servers, and a balancer keeps a connection at one of them.
+TEST(ObjectHostile, AServerThatCannotServeIsAskedByAnotherConnectionNext) {
+  for (const auto* status : {"500 Internal Server Error", "503 Service Unavailable"}) {
+    FakeBucket bucket;
+    const auto a = store(from_url(bucket.url()), "jobs");
+    EXPECT_TRUE(a->read(within(20s)));
+    bucket.s3.first = [&](const std::string&) { return Answer{http(status)}; };
+    EXPECT_FALSE(a->read(within(20s)));
+    bucket.s3.first = nullptr;
+    EXPECT_TRUE(a->read(within(20s)));
+    EXPECT_EQ(bucket.server.accepted(), 2) << status;
+  }
+}
+
 /// Google writes an object once a second. A release that is lost costs the others a term.
 TEST(ObjectHostile, AReleaseThatMeetsARequestForAPauseIsSentAgainInTheSameCall) {
   FakeBucket bucket;

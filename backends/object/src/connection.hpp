@@ -77,7 +77,7 @@ class Connection final : public CallThread::Connection {
 
   const Dialect& dialect() const { return *dialect_; }
   Error error_of(const web::Answer& answer) const {
-    auto error = dialect_->error_of(answer, Redactor({login_.secret, login_.token}));
+    auto error = dialect_->error_of(answer, Redactor(secrets_of(login_)));
     if (error.fault == Fault::forbidden) error.message += "; the credentials are those of " + login_.source;
     return error;
   }
@@ -131,7 +131,7 @@ class Connection final : public CallThread::Connection {
     if (!stands) http_ = std::make_unique<web::Http>(site_);
     auto answer =
         stands ? http_->ask(signed_request, left) : http_->connect(signed_request, left, [](int) { return true; });
-    if (!answer) http_.reset();
+    if (!answer || answer->status >= 500) http_.reset();  // Another server of this name may do better.
     return answer;
   }
 

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include <tenure/kit/c_handle.hpp>
 #include <tenure/kit/files.hpp>
 #include <tenure/kit/logging.hpp>
 #include <tenure/kit/security.hpp>
@@ -20,6 +21,20 @@
 #include "web/record.hpp"
 
 namespace tenure::object {
+
+std::vector<std::string> secrets_of(const Login& login) {
+  std::vector<std::string> out{login.secret, login.token};
+  constexpr std::string_view name = "sig=";  // of a shared access signature
+  if (const auto at = login.secret.find(name); at != login.secret.npos) {
+    const auto from = at + name.size();
+    out.push_back(login.secret.substr(from, login.secret.find('&', from) - from));
+    int size = 0;
+    const auto decoded =
+        owned<curl_free>(curl_easy_unescape(nullptr, out.back().data(), static_cast<int>(out.back().size()), &size));
+    if (decoded) out.emplace_back(decoded.get(), static_cast<std::size_t>(size));
+  }
+  return out;
+}
 
 std::unique_ptr<Dialect> dialect_of(const Options& options) {
   if (options.service == Service::gcs) return gcs(options);

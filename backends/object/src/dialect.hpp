@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <tenure/kit/security.hpp>
 #include <tenure/object.hpp>
@@ -26,6 +27,9 @@ struct Login {
   std::int64_t expires_ms{};             ///< Since 1970, by the issuer's clock. 0: never.
   friend bool operator==(const Login&, const Login&) = default;
 };
+
+/// What no message may show. A server may repeat the parts of a query, as they were sent or decoded.
+std::vector<std::string> secrets_of(const Login& login);
 
 /// What a write demands: this version, or, if there is none, that there is no such object.
 using Demand = std::optional<std::string>;

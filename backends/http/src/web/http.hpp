@@ -284,9 +284,10 @@ inline std::optional<Error> Http::advance() {
     const auto code = message->data.result;
     done_ = true;
     asking_ = false;
-    // It may have opened several sockets, of which one was faster. It forgets which when the handle is removed.
+    // It may have opened several sockets, of which one was faster, perhaps the first. It forgets which when the handle
+    // is removed.
     if (curl_socket_t active = CURL_SOCKET_BAD;
-        descriptor_ >= 0 && curl_easy_getinfo(easy_.get(), CURLINFO_ACTIVESOCKET, &active) == CURLE_OK)
+        curl_easy_getinfo(easy_.get(), CURLINFO_ACTIVESOCKET, &active) == CURLE_OK)
       descriptor_ = active;
     curl_multi_remove_handle(multi_.get(), easy_.get());
     if (code != CURLE_OK) return failed(code);

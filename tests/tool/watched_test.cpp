@@ -168,11 +168,9 @@ TEST(AskedByHttp, WhatIsNoElectionsAnswerSaysNothing) {
                                                         {"503 Service Unavailable", "no healthy upstream"},
                                                         {"503 Service Unavailable", page}}) {
     SCOPED_TRACE(status + " " + body.substr(0, 40));
-    const tenure::test::FakeServer server([&](const std::string&) -> tenure::test::FakeServer::Answer {
-      return {"HTTP/1.1 " + status + "\r\nContent-Length: " + std::to_string(body.size()) +
-                  "\r\nConnection: close\r\n\r\n" + body,
-              true};
-    });
+    const auto answer = "HTTP/1.1 " + status + "\r\nContent-Length: " + std::to_string(body.size()) +
+                        "\r\nConnection: close\r\n\r\n" + body;
+    const FakeServer server([&](const std::string&) { return FakeServer::Answer{answer, true}; });
     EXPECT_EQ(Process(tool({"is-leader", "--http", server.address()})).ended(), 4);
   }
 }

@@ -163,7 +163,6 @@ inline void Http::set_up() {
   set(CURLOPT_TCP_KEEPIDLE, 15L);
   set(CURLOPT_TCP_KEEPINTVL, 5L);
   set(CURLOPT_MAXAGE_CONN, connections_live_on);
-  set(CURLOPT_PATH_AS_IS, 1L);  // A name may be "..".
   set(CURLOPT_OPENSOCKETFUNCTION, open_socket);
   set(CURLOPT_OPENSOCKETDATA, this);
   set(CURLOPT_CLOSESOCKETFUNCTION, close_socket);

@@ -76,6 +76,7 @@ TEST(Ailment, ALeaderSuffersSoonerFromACallThatHangs) {
   EXPECT_EQ(ailment(m, 5s), "") << "a follower holds up nobody";
   m.wedged += 1ms;
   EXPECT_NE(ailment(m, 5s), "");
+  EXPECT_EQ(ailment(m, Clock::Duration::max()), "");
   m.wedged = 6s;
   m.is_leader = true;
   EXPECT_NE(ailment(m, 5s), "");

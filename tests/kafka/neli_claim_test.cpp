@@ -192,6 +192,16 @@ TEST_F(NeliNonce, WhatIsOwedOverARebalanceCounts) {
   }
 }
 
+TEST_F(NeliNonce, WhatIsOwedCountsOnceAlsoIfAnAnswerIsOutstanding) {
+  s.join(record(40));
+  s.assigned(true);
+  s.await();
+  s.advance(lease / 2 + 100ms);
+  s.revoked();
+  s.advance(499ms);
+  EXPECT_FALSE(s.did<effect::Drop>()) << "its answer may still come";
+}
+
 TEST_F(NeliNonce, NoPartitionForItMeansToLookAtTheTopicAgain) {
   s.join();
   s.assigned(true);

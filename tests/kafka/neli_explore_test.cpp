@@ -159,8 +159,9 @@ class NeliState {
     d.add(view.ever_seen_);
   }
   void digest_observer(Digest& d) const {
-    d.add_flags({n_.observing_, n_.check_topic_, n_.rank_after_ == n_.observation_, n_.rank_after_ == n_.observed_,
-                 n_.owner_search_.asking_, n_.owner_search_.told_, n_.owner_search_.named_owner_});
+    d.add_flags({n_.observing_, n_.check_topic_, n_.observing_ && n_.checks_, n_.rank_after_ == n_.observation_,
+                 n_.rank_after_ == n_.observed_, n_.owner_search_.asking_, n_.owner_search_.told_,
+                 n_.owner_search_.named_owner_});
     d.add(until(n_.observe_at_));
     d.add(until(n_.observe_until_));
     d.add(since(n_.owner_search_.since_));

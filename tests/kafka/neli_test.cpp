@@ -122,6 +122,19 @@ TEST_F(NeliStranger, TheTopicIsLookedAtToo) {
   EXPECT_TRUE(s.take<effect::Observe>().check_topic);
 }
 
+TEST_F(NeliStranger, TheTopicIsLookedAtAlsoAfterALookThatWasUnderWay) {
+  stand_by(s, std::nullopt);
+  stand_by(s, lease - 300ms);
+  s.answering = false;
+  stand_by(s, 300ms);
+  EXPECT_TRUE(s.did<effect::FindOwners>());
+  const auto under_way = s.take<effect::Observe>();
+  EXPECT_FALSE(under_way.check_topic);
+  s.give(fact::Observed{under_way.id, std::optional<Commit>(), false});
+  stand_by(s, 250ms);
+  EXPECT_TRUE(s.take<effect::Observe>().check_topic);
+}
+
 TEST_F(NeliStranger, OverNoRecordOfOursTheLeaseCountsFromTheFirstSight) {
   for (const auto& found :
        {std::optional<Commit>(), std::optional(Commit{0, ""}), std::optional(record(41, "other", true))}) {

@@ -3,6 +3,7 @@
 // names the right that is missing, and no secret. Method: the SASL_SSL listener of docker/kafka --secured, rights by
 // ACLs.
 #include <gtest/gtest.h>
+#include <librdkafka/rdkafka.h>
 
 #include <atomic>
 #include <cstdlib>
@@ -236,8 +237,11 @@ TEST_F(KafkaSecured, ACertificateOfOurOwnThatIsRenewedOnDiskIsReadAgain) {
   o.properties["ssl.certificate.location"] = o.properties["ssl.key.location"] = mine;
   Candidate a(o);
   const auto refused = a.trouble(Fault::forbidden);
-  if (!refused) GTEST_SKIP() << "this librdkafka shows no certificate of an issuer that the broker does not name";
-  EXPECT_TRUE(mentions(refused->message, "certificate")) << refused->message;
+  // Later ones show no certificate of an issuer that the broker does not name.
+  if (rd_kafka_version() < 0x02080000) {
+    ASSERT_TRUE(refused);
+    EXPECT_TRUE(mentions(refused->message, "certificate")) << refused->message;
+  }
   std::filesystem::rename(next, mine);
   EXPECT_TRUE(a.campaign());
 }

@@ -106,7 +106,7 @@ std::string ailment(const Metrics& m, Clock::Duration stuck_after) {
     return "ousting() has outlasted its time by " + std::to_string(ms(m.overrun)) +
            " ms: the work may run without a lease";
   // Who does not lead holds up nobody by that, but takes no part before the call returns.
-  if (m.wedged > (m.is_leader ? 1 : patience_with_followers) * stuck_after)
+  if (m.wedged / (m.is_leader ? 1 : patience_with_followers) > stuck_after)
     return "a call of the store, or eligible(), has outlasted its limit by " + std::to_string(ms(m.wedged)) +
            " ms: nothing is renewed, and nothing claimed";
   return {};

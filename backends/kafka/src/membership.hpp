@@ -101,7 +101,7 @@ class Membership {
     trouble.reset();
   }
   void lose_place(bool lost, Time now) {
-    if (handle_->assigned && handle_->owes_since) handle_->owed += now - *handle_->owes_since;
+    if (handle_->assigned && handle_->owes_since) handle_->owed += now - std::exchange(*handle_->owes_since, now);
     handle_->assigned = false;
     handle_->lost = lost;
     if (lost) handle_->founder = false;

@@ -213,7 +213,7 @@ void Neli::take(const fact::Observed& observed) {
     observer_trouble_ = observed.result.error();
     return;
   }
-  if (!campaigning_ || observed.id > rank_after_) check_topic_ = false;
+  if (checks_ && (!campaigning_ || observed.id > rank_after_)) check_topic_ = false;
   observer_trouble_.reset();
   const auto& read = *observed.result;
   if (read) view_.end_absence();
@@ -357,7 +357,8 @@ void Neli::serve_observer() {
   if (!due(observe_at_)) return;
   observing_ = true;
   observe_at_ = now_ + config_.observe_every;
-  emit(effect::Observe{++observation_, check_topic_, campaigning_});
+  checks_ = check_topic_;
+  emit(effect::Observe{++observation_, checks_, campaigning_});
 }
 
 /// Tells the log what is wrong with a read of the record.

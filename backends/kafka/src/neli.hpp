@@ -216,7 +216,7 @@ class Neli : public Machine<Effect> {
   std::uint64_t observed_{};     ///< the last one answered
   std::uint64_t observation_before_call_{};
   Time observe_at_{Time::min()}, observe_until_{Time::min()};
-  bool check_topic_{true};
+  bool check_topic_{true}, checks_{};  ///< The next one is to look at the topic; the last one begun does.
 
   OwnerSearch owner_search_{OwnerSearch::Form::single};
 

@@ -114,7 +114,7 @@ void RoleMachine::take(const role_fact::Observed& seen) {
   observer_trouble_.reset();
   if (seen.topic) topic_has(*seen.topic);
   if (seen.result->size() < static_cast<std::size_t>(partitions_of(config_.units))) return;  // Of before we grew.
-  check_topic_ = false;
+  if (checks_) check_topic_ = false;
   observed_ = true;
   look_for_strangers(*seen.result, exclusive_ == Exclusive::yes);  // It carries no nonce, and elsewhere nothing does.
   observed(*seen.result);
@@ -213,7 +213,8 @@ void RoleMachine::serve_observer() {
   const bool looks = check_topic_ || (may_grow() && now_ >= topic_at_);
   if (looks) topic_at_ = now_ + role_topic_pause;
   creates_ = may_create();
-  emit(role_effect::Observe{partitions_of(config_.units), check_topic_, looks, creates_});
+  checks_ = check_topic_;
+  emit(role_effect::Observe{partitions_of(config_.units), checks_, looks, creates_});
 }
 
 /// Of a unit that is not ours. Nothing if it is led, or if we take part in none of its roles.

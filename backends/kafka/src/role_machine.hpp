@@ -220,8 +220,8 @@ class RoleMachine : public Machine<RoleEffect> {
   std::optional<Error> observer_trouble_;
   OwnerSearch owner_search_{OwnerSearch::Form::roles};
   bool observing_{}, observed_{}, check_topic_{true};
-  bool creates_{};    ///< Of the last look at the topic: it may create it.
-  bool new_group_{};  ///< No broker knew the group when the records were read last.
+  bool creates_{}, checks_{};  ///< Of the last look: it may create the topic, it demands the topic.
+  bool new_group_{};           ///< No broker knew the group when the records were read last.
   Time observe_at_{Time::min()}, topic_at_{Time::min()};
 };
 

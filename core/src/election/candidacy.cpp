@@ -147,7 +147,7 @@ void Candidacy::ousting_returned(Time now) {
     if (ending.reason() == Reason::step_down) cool_down_ = std::max(cool_down_, timing_.term);
     tenure_.reset();
     await_first_ = false;
-    next_ask_ = release_due_ ? now : now + std::exchange(cool_down_, Duration::zero());
+    next_ask_ = now;
   }
   tick(now);
 }

@@ -104,7 +104,6 @@ class World {
     } else if (dice < 30 && hook_.runs) {
       hook_ = {};
       tenure_.reset();
-      pause_to_ = std::max(pause_to_, now_ + cool_down_);  // Perhaps there is nothing to release.
       candidacy_.ousting_returned(now_);
     } else if (dice == 99 && chance(0.1)) {
       stopped_ = true;

@@ -842,14 +842,13 @@ TEST_F(CandidacyThatLeads, ASecondResignWhileDrainingShortensNoCoolDown) {
   }
 }
 
-/// There is nothing to release then.
 TEST_F(CandidacyThatLeads, WhoResignsWhileASupersededTenureEndsPausesToo) {
   e.advance(2s);
   e.answer(Denied{});
   ASSERT_EQ(e.last<effect::End>().reason, Reason::superseded);
   e.resign(30s);
   e.ousting_returned();
-  if (e.asks(Verb::release)) e.released();
+  e.released();
   e.expect_campaign_after(30s);
 }
 

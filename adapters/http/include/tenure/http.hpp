@@ -9,7 +9,7 @@
 //
 //   GET  /           a page for people, which follows by /events
 //   GET  /leader     200 if this process leads at that very moment; else 503, and who leads
-//   GET  /healthz    503 if the manager's threads no longer turn, or a call hangs; a follower is healthy
+//   GET  /healthz    503 if the manager's threads no longer turn, or a call hangs; to follow is healthy
 //   GET  /readyz     200 if it is healthy, takes part, has not stalled, and knows who leads
 //   GET  /status     all of it, with what happened of late
 //   GET  /metrics    for Prometheus

@@ -171,10 +171,10 @@ void check_properties(const Properties& properties) {
     const auto result = rd_kafka_conf_set(conf.get(), name.c_str(), value.c_str(), why, sizeof why);
     if (result == RD_KAFKA_CONF_OK) continue;
     if (result == RD_KAFKA_CONF_UNKNOWN) refuse_property(name, ": No such configuration property" + suggestion(name));
-    // Some releases tell the value, and whoever mistakes a name may have written a secret.
-    const bool shown = !secret(name) && !name.starts_with("sasl.oauthbearer.");
-    refuse_property(name,
-                    shown ? ": " + printable(redacted(why)) : ": librdkafka does not accept its value (not shown)");
+    // Some releases repeat the value, and whoever mistakes a name may have written a secret.
+    const auto told = name.starts_with("sasl.oauthbearer.") ? Redactor({value})(why) : std::string(why);
+    refuse_property(
+        name, secret(name) ? ": librdkafka does not accept its value (not shown)" : ": " + printable(redacted(told)));
   }
 }
 

@@ -285,6 +285,7 @@ TEST(ObjectHostile, AServerThatAsksForFewerRequestsIsLeftAloneForAWhile) {
       expect_error(std::get<Unknown>(answer).error, Fault::unreachable);
     }
     EXPECT_LT(bucket.s3.requests().size() - before, 10U);
+    EXPECT_EQ(bucket.server.accepted(), 1);
     bucket.s3.first = nullptr;
     EXPECT_TRUE(eventually([&] { return std::holds_alternative<Granted>(a->renew(token, within(20s))); }));
   }

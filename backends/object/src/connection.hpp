@@ -131,7 +131,8 @@ class Connection final : public CallThread::Connection {
     if (!stands) http_ = std::make_unique<web::Http>(site_);
     auto answer =
         stands ? http_->ask(signed_request, left) : http_->connect(signed_request, left, [](int) { return true; });
-    if (!answer || answer->status >= 500) http_.reset();  // Another server of this name may do better.
+    // Another server of this name may do better. One that asks for fewer requests is not given a handshake more.
+    if (!answer || (answer->status >= 500 && !dialect_->throttles(*answer))) http_.reset();
     return answer;
   }
 

@@ -213,7 +213,9 @@ used_ports() {
 free_ports() { # SPAN
   local first last port='' used next lock n
   port_range
-  next=$(cache_dir)/next-port
+  next=$(cache_dir) || return
+  next+=/next-port
+  [[ ! -e $next || -w $next ]] || die "$next: must be writable; remove it"
   exec {lock}>>"$next"
   flock "$lock"
   used=$(used_ports)

@@ -237,19 +237,23 @@ TEST_F(FileFaults, ALeaderNeedsNoNewDescriptor) {
 }
 
 /// It knows that its own tenure is over, and nothing else.
-TEST_F(FileFaults, AFormerLeaderWithoutDescriptorsIsNotToldThatTheStoreLostData) {
-  TENURE_NEEDS_NO_DESCRIPTORS();
-  in_child([&] {
-    Store leader{base, "jobs"};
-    ASSERT_TRUE(swap(leader, std::nullopt, record(7, 70)));
-    ManualClock later(boot_clock().now() + 1h);
-    const test::NoDescriptors none;
-    const auto refused = value(leader.compare_and_set(version(7, {70}), record(7, 71), {later, later.now() + 1s, {}}));
-    EXPECT_FALSE(refused.applied);
-    ASSERT_TRUE(refused.found.record);
-    EXPECT_EQ(refused.found.record->token, Token{7});
-    EXPECT_TRUE(refused.found.record->released);
-  });
+TEST_F(FileFaults, AFormerLeaderThatMayNotLookIsNotToldThatTheStoreLostData) {
+  in_child(
+      [&] {
+        Store leader{base, "jobs"};
+        ASSERT_TRUE(swap(leader, std::nullopt, record(7, 70)));
+        fs::permissions(directory, fs::perms::none);
+        if (::geteuid() == 0 && ::setuid(65534) != 0) ::_exit(cannot);
+        ManualClock later(boot_clock().now() + 1h);
+        const auto refused =
+            value(leader.compare_and_set(version(7, {70}), record(7, 71), {later, later.now() + 1s, {}}));
+        EXPECT_FALSE(refused.applied);
+        ASSERT_TRUE(refused.found.record);
+        EXPECT_EQ(refused.found.record->token, Token{7});
+        EXPECT_TRUE(refused.found.record->released);
+      },
+      "this root may not become another user");
+  fs::permissions(directory, fs::perms::owner_all);
 }
 
 TEST_F(FileFaults, AHolderWhoseDescriptorsWereClosedKnows) {

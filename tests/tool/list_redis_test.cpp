@@ -118,6 +118,7 @@ TEST(ListOnRedis, NeedsARightMore) {
   Process without(tool({"status", "--all", "--store", url}));
   EXPECT_EQ(without.ended(), 4) << without.out();
   EXPECT_TRUE(mentions(without.err(), "may not run ")) << without.err();
+  EXPECT_TRUE(mentions(without.err(), "; permit it")) << without.err();
   EXPECT_FALSE(mentions(without.err(), canary));
   server.ask({"ACL", "SETUSER", "u", "+scan", "+type"});
   Process with(tool({"status", "--all", "--store", url}));

@@ -247,9 +247,9 @@ TEST(FakeElectionHooks, EligibleMayLetTimePassAndEndTheElection) {
   EXPECT_EQ(diary, Diary{});
   says = [] { return true; };
   election.elect();
-  says = [&] { return fake->stop(), false; };
+  says = [&] { return fake->stop(), diary.push_back("asked"), false; };
   election.advance(timing.renew);
-  EXPECT_EQ(diary, (Diary{"elected", "stopped"}));
+  EXPECT_EQ(diary, (Diary{"elected", "asked", "stopped"})) << "no hook runs within it";
 }
 
 TEST(FakeElectionHooks, WhatAHookThrowsBecomesAnError) {

@@ -4,6 +4,7 @@
 #include <tenure/http.hpp>
 
 #include "group_look.hpp"
+#include "json.hpp"
 #include "state.hpp"
 
 namespace tenure::http {

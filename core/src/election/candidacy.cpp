@@ -86,7 +86,7 @@ void Candidacy::stop(Time now) {
 
 void Candidacy::answered(Time now, std::uint64_t id, Answer answer) {
   judge_expiry(now);  // Before the answer: a lapsed tenure never comes back.
-  if (const auto pending = settle(id); pending && !pending->wedged) {
+  if (const auto pending = settle(now, id); pending && !pending->wedged) {
     if (pending->question.verb == Verb::renew)
       renew_answered(now, pending->question, std::move(answer));
     else
@@ -97,7 +97,7 @@ void Candidacy::answered(Time now, std::uint64_t id, Answer answer) {
 
 void Candidacy::ineligible(Time now, std::uint64_t id) {
   judge_expiry(now);
-  if (const auto pending = settle(id); pending && !pending->wedged) {
+  if (const auto pending = settle(now, id)) {  // However late: it is the user's word, and not the store's.
     next_ask_ = now + timing_.renew;
     if (pending->question.verb == Verb::renew) {
       if (leading()) end_voluntarily(now, Reason::ineligible, "eligible() said no");
@@ -113,7 +113,7 @@ void Candidacy::ineligible(Time now, std::uint64_t id) {
 }
 
 void Candidacy::released(Time now, std::uint64_t id, std::optional<Error> error) {
-  if (const auto pending = settle(id); pending && !pending->wedged) {
+  if (const auto pending = settle(now, id); pending && !pending->wedged) {
     release_due_ = false;
     stop_released_ = stopping_;
     if (error)
@@ -128,7 +128,7 @@ void Candidacy::released(Time now, std::uint64_t id, std::optional<Error> error)
 
 /// A store that cannot be waited for is asked as often as a leader would ask it.
 void Candidacy::change_awaited(Time now, std::uint64_t id, std::optional<Error> error) {
-  if (const auto pending = settle(id); pending && !pending->wedged) {
+  if (const auto pending = settle(now, id); pending && !pending->wedged) {
     await_first_ = false;
     if (error) {
       next_ask_ = std::max(next_ask_, now + jittered(timing_.renew));
@@ -175,11 +175,20 @@ void Candidacy::take_effects(std::vector<Effect>& into) {
 
 // ---- answers ----
 
-/// The outstanding question, if this is its answer. The answer to a wedged one is worth nothing.
-std::optional<Candidacy::Pending> Candidacy::settle(std::uint64_t id) {
+/// The outstanding question, if this is its answer. The answer to a wedged one is worth nothing. If nobody was told of
+/// that yet, it is trouble like any other: a call that is late for a moment each time would lose the lead in silence.
+std::optional<Candidacy::Pending> Candidacy::settle(Time now, std::uint64_t id) {
   if (!pending_ || pending_->question.id != id) return std::nullopt;
-  if (pending_->told) emit(effect::Report{{Fault::wedged, "the store call that ignored its limit has returned"}, {}});
-  return std::exchange(pending_, std::nullopt);
+  const auto pending = std::exchange(pending_, std::nullopt);
+  if (pending->told) {
+    emit(effect::Report{{Fault::wedged, "the store call that ignored its limit has returned"}, {}});
+  } else if (pending->wedged) {
+    Error late{Fault::timed_out, "a store call (or eligible()) took " + in_ms(now - pending->question.by) +
+                                     " longer than it may: what the store said is not used"};
+    if (tenure_ && pending->question.verb == Verb::renew) tenure_->trouble = late.message;
+    unanswered(now, std::move(late));
+  }
+  return pending;
 }
 
 void Candidacy::acquire_answered(Time now, const Pending& asked, Answer answer) {

@@ -114,7 +114,7 @@ class Candidacy {
     std::string trouble{};  ///< Why the last renewal failed.
   };
 
-  std::optional<Pending> settle(std::uint64_t id);
+  std::optional<Pending> settle(Time now, std::uint64_t id);
   void acquire_answered(Time now, const Pending& asked, Answer answer);
   void renew_answered(Time now, const Question& asked, Answer answer);
   void elect(Time now, const Question& asked, Token token);

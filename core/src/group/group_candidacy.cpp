@@ -110,7 +110,7 @@ void GroupCandidacy::stop(Time now) {
 
 void GroupCandidacy::committed(Time now, std::uint64_t id, Result<Committed> result) {
   judge_expiry(now);  // Before the answer: a lapsed session never comes back.
-  if (const auto pending = settle(id)) {
+  if (const auto pending = settle(now, id)) {
     const auto& question = pending->question;
     const auto* open = std::get_if<ask::Open>(&question.what);
     if (pending->wedged || !result) {
@@ -128,7 +128,7 @@ void GroupCandidacy::committed(Time now, std::uint64_t id, Result<Committed> res
 
 void GroupCandidacy::looked(Time now, std::uint64_t id, Result<Look> result) {
   judge_expiry(now);
-  if (const auto pending = settle(id); pending && !pending->wedged) {
+  if (const auto pending = settle(now, id); pending && !pending->wedged) {
     unseen_ = result ? 0 : std::min(unseen_ + 1, most_doublings);
     if (std::exchange(ends_in_vain_, 0) >= ends_before_a_look && result) lapsed_.reset();
     if (result) {
@@ -148,7 +148,7 @@ void GroupCandidacy::looked(Time now, std::uint64_t id, Result<Look> result) {
 
 void GroupCandidacy::ended(Time now, std::uint64_t id, const Result<bool>& result) {
   judge_expiry(now);
-  if (const auto pending = settle(id); pending && !pending->wedged) {
+  if (const auto pending = settle(now, id); pending && !pending->wedged) {
     const auto& end = std::get<ask::End>(pending->question.what);
     const bool abandoned = lapsed_ && lapsed_->id == end.id;
     if (!result) {
@@ -173,7 +173,7 @@ void GroupCandidacy::ended(Time now, std::uint64_t id, const Result<bool>& resul
 
 void GroupCandidacy::swept(Time now, std::uint64_t id, const Result<int>& result) {
   judge_expiry(now);
-  if (const auto pending = settle(id); pending && !pending->wedged) {
+  if (const auto pending = settle(now, id); pending && !pending->wedged) {
     swept_in_vain_ = result && *result > 0 ? 0 : std::min(swept_in_vain_ + 1, most_doublings);
     if (!result) unanswered(now, result.error());
   }
@@ -184,7 +184,7 @@ void GroupCandidacy::swept(Time now, std::uint64_t id, const Result<int>& result
 /// that ended at its limit told nothing.
 void GroupCandidacy::awaited(Time now, std::uint64_t id, const std::optional<Release>& pushed) {
   judge_expiry(now);
-  const auto pending = settle(id);
+  const auto pending = settle(now, id);
   const bool returned = pending && !pending->wedged && !pending->interrupted;
   if (returned) deaf_ = false;
   if (returned && (pushed || now < pending->question.by) && now < next_due()) {
@@ -208,7 +208,7 @@ void GroupCandidacy::awaited(Time now, std::uint64_t id, const std::optional<Rel
 /// The look of the next commit has to do.
 void GroupCandidacy::wait_failed(Time now, std::uint64_t id, Error error) {
   judge_expiry(now);
-  if (const auto pending = settle(id); pending && !pending->wedged) {
+  if (const auto pending = settle(now, id); pending && !pending->wedged) {
     wait_from_ = now + jittered(timing_.renew);
     deaf_ = true;
     trouble(now, std::move(error));
@@ -273,12 +273,17 @@ void GroupCandidacy::take_effects(std::vector<GroupEffect>& into) {
 
 // ---- answers ----
 
-/// The outstanding question, if this is its answer. The answer to a wedged one is worth nothing.
-std::optional<GroupCandidacy::Pending> GroupCandidacy::settle(std::uint64_t id) {
+/// The outstanding question, if this is its answer. The answer to a wedged one is worth nothing. If nobody was told of
+/// that yet, it is trouble like any other.
+std::optional<GroupCandidacy::Pending> GroupCandidacy::settle(Time now, std::uint64_t id) {
   if (!pending_ || pending_->question.id != id) return std::nullopt;
-  if (pending_->told)
+  const auto pending = std::exchange(pending_, std::nullopt);
+  if (pending->told)
     emit(group_effect::Report{{Fault::wedged, "the store call that ignored its limit has returned"}, {}});
-  return std::exchange(pending_, std::nullopt);
+  else if (pending->wedged)
+    unanswered(now, {Fault::timed_out, "a store call took " + in_ms(now - pending->question.by) +
+                                           " longer than it may: what the store said is not used"});
+  return pending;
 }
 
 void GroupCandidacy::opened(Time now, const GroupQuestion& asked, const ask::Open& open, Committed& result) {

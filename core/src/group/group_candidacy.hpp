@@ -210,7 +210,7 @@ class GroupCandidacy {
   using Entries = std::map<std::string, Entry, std::less<>>;
 
   const Rivals::Rival* leader_by(const SeenLead& lead, Time now) const;
-  std::optional<Pending> settle(std::uint64_t id);
+  std::optional<Pending> settle(Time now, std::uint64_t id);
   void opened(Time now, const GroupQuestion& asked, const ask::Open& open, Committed& result);
   void abandon(const ask::Open& open);
   void written(Time now, const GroupQuestion& asked, const ask::Write& write, Committed& result);

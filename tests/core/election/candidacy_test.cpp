@@ -591,6 +591,39 @@ TEST_F(Candidacy, WedgedStoreIsAskedNothingUntilItsCallReturns) {
   EXPECT_TRUE(e.asks(Verb::acquire));
 }
 
+/// So late that its answer counts for nothing, and too soon for a report of a wedged call.
+constexpr auto late_for_a_moment = timing.call + LateCall::grace + 10ms;
+
+TEST_F(Candidacy, AnAnswerThatIsLateForAMomentIsTroubleAndThePauseOfARetryFollows) {
+  e.start();
+  e.advance(late_for_a_moment);
+  ASSERT_TRUE(e.candidacy.wedged());
+  e.answer(Granted{{5}});
+  EXPECT_EQ(e.count<effect::Begin>(), 0u) << "its answer is worth nothing";
+  ASSERT_TRUE(e.candidacy.last_error());
+  EXPECT_EQ(e.candidacy.last_error()->fault, Fault::timed_out);
+  EXPECT_EQ(e.count<effect::Report>(), 1u);
+  EXPECT_FALSE(e.asked) << "it pauses";
+  e.advance(timing.retry);
+  EXPECT_TRUE(e.asks(Verb::acquire));
+}
+
+TEST_F(CandidacyThatLeads, AnswersThatAreLateForAMomentEachTimeAreTheReasonOfTheLapse) {
+  while (e.leads()) {
+    e.advance(e.asks(Verb::renew) ? late_for_a_moment : 10ms);
+    if (e.candidacy.wedged()) e.answer(Granted{{5}});
+  }
+  EXPECT_EQ(e.last<effect::End>().reason, Reason::lapsed);
+  EXPECT_NE(e.last<effect::End>().detail.find("longer than it may"), std::string::npos) << e.last<effect::End>().detail;
+}
+
+TEST_F(CandidacyThatLeads, TheUsersNoCountsHoweverLateItComes) {
+  e.until_renewal();
+  e.advance(late_for_a_moment);
+  e.ineligible();
+  EXPECT_EQ(e.last<effect::End>().reason, Reason::ineligible);
+}
+
 TEST_F(Candidacy, ACallThatWasLateBecauseWeWereStoppedIsNotBlamed) {
   e.start();
   e.now += 30s;  // the process was stopped, and the call with it
@@ -619,7 +652,9 @@ TEST_F(Candidacy, AWedgedCallIsReportedOnlyWhenItIsLateByAnotherCall) {
     EXPECT_TRUE(e.candidacy.wedged());
     EXPECT_EQ(e.count<effect::Report>(), 0u);
     e.answer(Unknown{});
-    EXPECT_EQ(e.count<effect::Report>(), 0u) << "of what was not told it is not told that it is over";
+    EXPECT_EQ(e.count<effect::Report>(), 1u);
+    EXPECT_EQ(e.last<effect::Report>().error.fault, Fault::timed_out) << "of what was not told it is not told that "
+                                                                         "it is over";
     e.advance(t.retry);
     e.advance_to(e.asked->by + std::max<Clock::Duration>(call, 1s));
     EXPECT_EQ(e.last<effect::Report>().error.fault, Fault::wedged);

@@ -310,6 +310,32 @@ TEST_F(Manager, EligibleIsNotCalledAfterStopReturned) {
   EXPECT_EQ(asked, before);
 }
 
+TEST_F(Manager, AnEligibleThatIsSlowEachTimeIsTroubleAndItsNoCounts) {
+  std::atomic<int> asked{0};
+  auto hooks = noting();
+  hooks.log = no_log;
+  hooks.eligible = [&] {
+    const int call = ++asked;
+    if (call == 2 || call == 3) {
+      clock.advance(timing.call + 60ms);
+      EXPECT_TRUE(alarm_in(LateCall::told_after(timing.call) - 60ms)) << "the call counts as wedged";
+    }
+    return call < 3;
+  };
+  LeaderManager manager(backend, timing, hooks, clock);
+  manager.start();
+  ASSERT_TRUE(backend->await("elected"));
+  ASSERT_TRUE(alarm_in(timing.renew));
+  clock.advance(timing.renew);
+  ASSERT_TRUE(eventually([&] { return manager.last_error().has_value(); }));
+  EXPECT_EQ(manager.last_error()->fault, Fault::timed_out);
+  ASSERT_TRUE(clock.await_parked(1));
+  EXPECT_EQ(asked, 2) << "it pauses";
+  clock.advance(timing.retry);
+  ASSERT_TRUE(backend->await("ousting"));
+  EXPECT_EQ(reason, Reason::ineligible);
+}
+
 /// What the store was asked of a manager that is stopped while eligible() runs, and wedged.
 std::vector<std::string> asked_of_one_stopped_in_eligible() {
   const auto backend = std::make_shared<test::ScriptedBackend>();

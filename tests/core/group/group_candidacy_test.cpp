@@ -1032,6 +1032,20 @@ TEST_F(GroupCandidacyThatLeads, NothingMoreIsAskedUntilAWedgedCallReturns) {
   EXPECT_TRUE(me.leads("e"));
 }
 
+TEST_F(GroupCandidacyThatLeads, AnAnswerThatIsLateForAMomentIsTroubleAndThePauseOfARetryFollows) {
+  me.pass_until_asked<ask::Write>();
+  const auto late = *std::exchange(me.asked, std::nullopt);
+  stage.pass(group_timing.call + LateCall::grace);
+  me.tick();
+  me.tell(late, me.land(late));
+  EXPECT_TRUE(me.asks<ask::Await>()) << "it pauses";
+  ASSERT_TRUE(me.candidacy.last_error());
+  EXPECT_EQ(me.candidacy.last_error()->fault, Fault::timed_out);
+  EXPECT_TRUE(me.reported(Fault::timed_out));
+  me.pass(group_timing.retry);
+  EXPECT_EQ(me.count<group_effect::Publish>(), 3u) << "and is renewed";
+}
+
 TEST_F(GroupCandidacyThatLeads, StopDoesNotWaitForAWedgedCallButForTheHooks) {
   me.pass_until_asked<ask::Write>();
   const auto wedged = *std::exchange(me.asked, std::nullopt);
@@ -1354,6 +1368,8 @@ TEST_F(GroupCandidacy, AnOpenThatReturnsLongAfterItsLimitIsEnded) {
   EXPECT_FALSE(me.reported(Fault::wedged)) << "that wakes somebody, so it is told later";
   const auto id = me.opened.back();
   me.tell(landed);
+  stage.pass(group_timing.retry);
+  me.tick();
   ASSERT_TRUE(me.asks<ask::End>()) << "or the others count it as one of them for a term";
   EXPECT_EQ(me.asks<ask::End>()->id, id);
 }

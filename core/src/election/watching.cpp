@@ -97,11 +97,12 @@ void Watching::loop() {
 void Watching::look_once() {
   const bool answered = look();
   if (stopping()) return;
-  judge_ends();
-  if (answered)
+  if (answered) {
     await_news();
-  else
+  } else {
+    judge_ends();
     pause(timing_.retry);
+  }
   if (stopping()) return;
   if (clock_.now() >= pause_from_ + timing_.retry) {
     pause_from_ = clock_.now();

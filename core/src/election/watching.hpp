@@ -49,7 +49,8 @@ class TENURE_NO_EXPORT Watching : public std::enable_shared_from_this<Watching> 
   virtual bool look() = 0;
   /// Waits until it makes sense to look again.
   virtual void await_news() = 0;
-  /// Tells that leases ended meanwhile.
+  /// Tells that leases ended meanwhile, where the store does not answer. After an answer the next look tells that: a
+  /// callee may take longer than a lease, which was renewed since.
   virtual void judge_ends() = 0;
 
   /// Calls what is the user's. end() waits for it. What it throws goes to the log.

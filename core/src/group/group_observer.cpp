@@ -116,7 +116,6 @@ class TENURE_NO_EXPORT GroupObserver::Impl final : public Watching {
     } catch (...) {
       pause(end - now);
     }
-    if (!stopping()) judge_ends();
   }
 
   void judge_ends() override {

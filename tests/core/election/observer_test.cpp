@@ -115,6 +115,22 @@ TEST_F(Observing, ReportsThatALeaseEndedAlthoughTheStoreDoesNotAnswer) {
   EXPECT_EQ(so_far(), "1 unknown vacant ") << "once";
 }
 
+TEST_F(Observing, ACalleeThatIsSlowerThanALeaseHearsOfNoEndThatTheStoreDoesNotShow) {
+  backend->see(holder(1, 5s));
+  const auto noted = noting();
+  Observer observer(
+      backend, timing,
+      [&](const Sight& sight) {
+        noted(sight);
+        clock.advance(6s);
+      },
+      clock);
+  ASSERT_TRUE(backend->await("observe", 2)) << "it looks again before it says anything";
+  ASSERT_TRUE(clock.await_parked(1));
+  EXPECT_EQ(so_far(), "1 ");
+  EXPECT_TRUE(observer.incumbent());
+}
+
 TEST_F(Observing, TroubleIsReportedOnceAndTheNextQuestionComesAfterRetry) {
   backend->see(Unknown{{Fault::unreachable, "away"}});
   Observer observer(backend, timing, noting(), clock);

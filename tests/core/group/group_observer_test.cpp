@@ -258,6 +258,34 @@ TEST_F(ObservingAGroup, ReportsThatALeaseEndedAlsoWhileTheStoreDoesNotAnswer) {
   EXPECT_EQ(observer.last_error(), std::nullopt);
 }
 
+/// Each look finds the leases renewed, and what is told takes longer than they last.
+TEST_F(ObservingAGroup, ACalleeThatIsSlowerThanALeaseHearsOfNoEndThatTheStoreDoesNotShow) {
+  group->session(1, 1), group->lead("a", 5, 1), group->lead("b", 6, 1);
+  auto options = noting();
+  std::uint64_t beat = 1;
+  options.changed = [&, noted = options.changed](const std::string& election, const Sight& sight) {
+    noted(election, sight);
+    if (beat < 20) clock.advance(pace.term);
+    group->session(1, ++beat);
+  };
+  GroupObserver observer(group, pace, options, clock);
+  ASSERT_TRUE(eventually([&] { return group->looks >= 2; })) << "it looks again before it says anything";
+  ASSERT_TRUE(parked());
+  EXPECT_EQ(so_far(), "a=p1 b=p1 ");
+}
+
+TEST_F(ObservingAGroup, WhoWasStoppedLooksBeforeItSaysThatALeaseEnded) {
+  group->session(1, 1), group->lead("a", 5, 1);
+  GroupObserver observer(group, pace, noting(), clock);
+  ASSERT_TRUE(told("a=p1 "));
+  ASSERT_TRUE(parked());
+  group->session(1, 2);
+  clock.advance(1h);
+  ASSERT_TRUE(eventually([&] { return group->looks >= 2; }));
+  ASSERT_TRUE(parked());
+  EXPECT_EQ(so_far(), "a=p1 ");
+}
+
 TEST_F(ObservingAGroup, AnIncumbentIsForgottenWhenItsLeaseEndsByOurClock) {
   group->session(1, 1), group->lead("a", 5, 1);
   GroupObserver observer(group, pace, {}, clock);

@@ -793,12 +793,16 @@ void GroupCandidacy::lapse(const std::string& election, Tenure& tenure, Time lea
   watch_later(election, tenure);
 }
 
+/// All work is told to stop before any end is told: the user's log and hooks take their time for each.
 void GroupCandidacy::lose_session(Time now, Reason reason, const std::string& detail, Time done_by) {
   emit(group_effect::Withdraw{});
+  const auto first = effects_.size();
   for (auto& [election, entry] : all_entries()) {
     if (!entry.tenure) cool_off(now, entry);
     if (entry.tenure && !entry.tenure->ending.over()) end_at_once(now, election, entry, reason, detail, done_by);
   }
+  std::stable_partition(effects_.begin() + static_cast<std::ptrdiff_t>(first), effects_.end(),
+                        [](const auto& effect) { return !std::holds_alternative<group_effect::End>(effect); });
   lapsed_ = std::exchange(own_, std::nullopt);
   if (reason == Reason::superseded) lapsed_.reset();  // The store knows.
   to_release_.clear();

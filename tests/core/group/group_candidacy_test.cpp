@@ -220,6 +220,11 @@ TEST_F(GroupCandidacy, TenThousandElectionsThatLapseAtOnceAllEndWithOneFact) {
   for (const auto& effect : me.newest) stops += std::holds_alternative<group_effect::FireStop>(effect);
   EXPECT_EQ(stops, elections.size());
   EXPECT_TRUE(std::holds_alternative<group_effect::Withdraw>(me.newest.front()));
+  const auto is_end = [](const auto& effect) { return std::holds_alternative<group_effect::End>(effect); };
+  const auto first_end = std::find_if(me.newest.begin(), me.newest.end(), is_end);
+  EXPECT_TRUE(std::none_of(first_end, me.newest.end(), [](const auto& effect) {
+    return std::holds_alternative<group_effect::FireStop>(effect);
+  })) << "what an end logs holds up no stop token";
   for (const auto& election : elections) me.ousting_returned(election);
   me.settle();
   EXPECT_TRUE(std::all_of(elections.begin(), elections.end(), [&](const auto& e) { return me.leads(e); }));

@@ -303,7 +303,7 @@ void Candidacy::judge_expiry(Time now) {
 /// Progress is reported without a lock and wakes nobody, so it is looked for as often as a store in trouble.
 void Candidacy::watch_progress(Time now) {
   if (look_for_progress_) look_for_progress_ = now + timing_.retry;
-  if (!tenure_ || now < tenure_->stalls_at(stall_)) return;
+  if (!tenure_ || !tenure_->stalls(now, stall_)) return;
   stalled_since_ = tenure_->progressed;
   look_for_progress_ = now + timing_.retry;
   cool_down_ = stall_.pause;

@@ -9,6 +9,7 @@
 #include <tenure/kit/logging.hpp>
 
 #include "election/ending.hpp"
+#include "election/late_call.hpp"
 
 namespace tenure {
 
@@ -48,12 +49,23 @@ struct Tenure {
 
   Token token{};
   Time progressed{};  ///< Its work, as far as we were told, or it began.
+  Time excused{};     ///< Its work had told nothing in time by then, because we were stopped or starved ourselves.
   Ending ending{};
 
   /// When its work must have gone on.
   Time stalls_at(const StallLimits& stall) const {
     const bool watched = ending.leading() && stall.after > Clock::Duration::zero();
-    return watched ? progressed + stall.after : Time::max();
+    return watched ? std::max(progressed, excused) + stall.after : Time::max();
+  }
+
+  /// Whether its work has stalled. If we come late ourselves, this process was stopped or starved, and so was the work.
+  /// Then it gets its time once more, and not again before it went on.
+  bool stalls(Time now, const StallLimits& stall) {
+    const auto at = stalls_at(stall);
+    if (now < at) return false;
+    if (excused > progressed || now < at + LateCall::grace) return true;
+    excused = now;
+    return false;
   }
 
   /// The work stops first, and renewals go on. The store is told after ousting() has returned. REQUIRES: it leads.

@@ -836,13 +836,13 @@ void GroupCandidacy::watch_work_at(Time at, const std::string& election, Entry& 
 /// Says when to look again. Progress is told without a lock and wakes nobody, so what stalled is looked at as often as
 /// a store in trouble.
 GroupCandidacy::Time GroupCandidacy::watch_work(Time now, const std::string& election, Entry& entry) {
-  const auto& tenure = entry.tenure;
+  auto& tenure = entry.tenure;
   if (const auto stalled = stalled_.find(election); stalled != stalled_.end()) {
     const bool contends = !tenure && entry.cool_down == Duration::zero() && now >= entry.not_before;
     if (!contends && !stopping_) return now + timing_.retry;
     stalled_.erase(stalled);
-  } else if (const auto due = tenure ? tenure->stalls_at(entry.stall) : Time::max(); due < Time::max()) {
-    if (now < due) return due;
+  } else if (tenure && tenure->stalls_at(entry.stall) < Time::max()) {
+    if (!tenure->stalls(now, entry.stall)) return tenure->stalls_at(entry.stall);
     stalled_.emplace(election, tenure->progressed);
     entry.cool_down = std::max(entry.cool_down, entry.stall.pause);
     end_voluntarily(now, election, entry, Reason::stalled,

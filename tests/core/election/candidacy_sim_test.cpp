@@ -77,6 +77,7 @@ class World {
   /// The process is stopped, the store is not. What comes first thereafter is anything.
   void pause() {
     advance(now_ + upto(chance(0.2) ? 40s : 4s));
+    if (excused_ <= worked_ && now_ >= worked_ + stall_.after + LateCall::grace) excused_ = now_;
     if (chance(0.5)) return something();
     candidacy_.tick(now_);
     take();
@@ -206,7 +207,7 @@ class World {
     if (ended_ || !violation.empty()) return;
     if (candidacy_.next_alarm() <= now_) wrong("the alarm lies in the past");
     if (!tenure_ && published_) wrong("it leads after ousting() has returned (4)");
-    if (watched() && published_ && !hook_.runs && now_ >= worked_ + stall_.after) wrong("it leads on, and has stalled");
+    if (watched() && published_ && !hook_.runs && now_ >= stalls_at()) wrong("it leads on, and has stalled");
     if (asked_) return;
     if (renewing() && now_ > quiet_since_ + timing_.renew) wrong("nobody renews (4, 6)");
     if (!tenure_ && candidacy_.next_alarm() > std::max(pause_to_, now_) + 30s) wrong("nobody campaigns");
@@ -214,6 +215,7 @@ class World {
   }
 
   bool watched() const { return stall_.after > 0s; }
+  Time stalls_at() const { return std::max(worked_, excused_) + stall_.after; }
   bool renewing() const { return published_ && now_ < *published_ && (!hook_.runs || now_ < hook_.drain_by); }
 
   void on(effect::Ask& e) {
@@ -256,7 +258,7 @@ class World {
     if (e.reason == Reason::superseded && !refused_) wrong("superseded, and nobody said so (6)");
     if (e.reason == Reason::stalled) {
       ++stalls;
-      if (!watched() || now_ < worked_ + stall_.after) wrong("stalled, and the work goes on");
+      if (!watched() || now_ < stalls_at()) wrong("stalled, and the work goes on, or did not run");
       cool_down_ = stall_.pause;
       barred_to_ = now_ + stall_.pause;
     }
@@ -274,7 +276,7 @@ class World {
   const Timing timing_;
   Candidacy candidacy_;
   Time now_{begun}, granted_{}, deadline_{}, quiet_since_{begun}, pause_to_{};
-  Time worked_{}, barred_to_{};
+  Time worked_{}, excused_{}, barred_to_{};
   Lease lease_{.token = {100}};
   Hook hook_;
   std::optional<Question> asked_;

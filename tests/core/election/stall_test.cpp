@@ -96,6 +96,30 @@ TEST_F(Stall, AWorkThatReportsNoneEndsItsTenureAtThatVeryInstant) {
   EXPECT_EQ(reasons, std::vector{Reason::stalled});
 }
 
+/// The process was stopped, and the work with it.
+TEST_F(Stall, AWorkThatWasStoppedTogetherWithUsHasItsTimeOnceMore) {
+  start({.after = 3s, .pause = 1min});
+  now += 4s;
+  tick();
+  EXPECT_TRUE(leads());
+  pass(3s - 1ns);
+  EXPECT_TRUE(leads());
+  progress();
+  pass(3s - 1ns);
+  EXPECT_TRUE(leads());
+  pass(1ns);
+  EXPECT_FALSE(leads()) << "then it really stalled";
+}
+
+TEST_F(Stall, AWorkThatStalledEndsItsTenureThoughWeAreLateEachTime) {
+  start({.after = 3s, .pause = 1min});
+  now += 4s;
+  tick();
+  now += 4s;
+  tick();
+  EXPECT_EQ(reasons, std::vector{Reason::stalled});
+}
+
 TEST_F(Stall, ItCampaignsAgainWhenThePauseIsOver) {
   start({.after = 3s, .pause = 1min});
   pass(3s);

@@ -327,13 +327,13 @@ class GroupDigest {
   }
   void tenure_of(const GroupCandidacy::Tenure& tenure, Duration stall_after) {
     const tenure::Tenure& own = tenure;
-    const auto& [token_of, progressed, ending] = own;
+    const auto& [token_of, progressed, excused, ending] = own;
     const GroupCandidacy::Sharing& sharing = tenure;
     const auto& [by, cap, kept, to, free_at, given_back] = sharing;
     const auto& [stage, reason, drain_by, done_by, overrun_at, expired, overrun] = ending;
     token(token_of);
     id(by);
-    if (stall_after > Duration::zero()) time(progressed, stall_after);
+    if (stall_after > Duration::zero()) time(progressed, stall_after), time(excused, stall_after);
     plain(static_cast<std::uint64_t>(stage));
     plain(static_cast<std::uint64_t>(reason));
     for (const auto at : {drain_by, done_by, overrun_at}) time(at);

@@ -70,6 +70,31 @@ TEST_F(GroupStall, AWorkThatReportsNoneEndsItsTenureAloneAtThatVeryInstant) {
   EXPECT_EQ(me.count<group_effect::End>(), 2u) << "3 s after its progress";
 }
 
+/// The process was stopped, and the work with it.
+TEST_F(GroupStall, AWorkThatWasStoppedTogetherWithUsHasItsTimeOnceMore) {
+  me.lead({"e"});
+  stage.pass(limits.after + 1s);
+  me.tick();
+  EXPECT_TRUE(me.reasons().empty());
+  me.pass(limits.after - 1ns);
+  EXPECT_TRUE(me.reasons().empty());
+  progress("e");
+  me.pass(limits.after - 1ns);
+  EXPECT_TRUE(me.reasons().empty());
+  me.pass(1ns);
+  EXPECT_EQ(me.reasons(), std::vector{Reason::stalled}) << "then it really stalled";
+}
+
+TEST_F(GroupStall, AWorkThatStalledEndsItsTenureThoughWeAreLateEachTime) {
+  me.lead({"e"});
+  for (int i = 0; i < 2; ++i) {
+    stage.pass(limits.after + 1s);
+    me.tick();
+    me.settle();
+  }
+  EXPECT_EQ(me.reasons(), std::vector{Reason::stalled});
+}
+
 TEST_F(GroupStall, EachElectionHasItsOwnLimits) {
   me.join("watched");
   me.stall = {};

@@ -114,9 +114,11 @@ void GroupCandidacy::committed(Time now, std::uint64_t id, Result<Committed> res
     const auto& question = pending->question;
     const auto* open = std::get_if<ask::Open>(&question.what);
     if (pending->wedged || !result) {
-      if (!pending->wedged) unanswered(now, std::move(result).error());
       if (open) abandon(*open);
-      if (!open) write_less(std::get<ask::Write>(question.what).commit);
+      if (!open)
+        write_less(now, std::get<ask::Write>(question.what).commit,
+                   result ? Error{Fault::timed_out, "the answer came too late"} : result.error());
+      if (!pending->wedged) unanswered(now, std::move(result).error());
     } else if (open) {
       opened(now, question, *open, *result);
     } else {
@@ -354,19 +356,30 @@ void GroupCandidacy::written(Time now, const GroupQuestion& asked, const ask::Wr
   if (own_->untold) next_commit_ = std::max(next_commit_, now + Duration(1));  // The look that is owed goes first.
 }
 
-/// Perhaps its changes took the store longer than a call may, and the session has to live until they are done.
-void GroupCandidacy::write_less(const Commit& commit) {
+/// Perhaps its changes took the store longer than a call may, and the session has to live until they are done. If it is
+/// no matter of their number, it is one of them, and half as many each time find that one. It keeps up no other then.
+void GroupCandidacy::write_less(Time now, const Commit& commit, const Error& why) {
   const auto changes = commit.releases.size() + commit.claims.size();
   if (changes == 0) return;
-  ++unwritten_;
-  most_changes_ = std::min(most_changes_, std::max(changes / 2, few_changes));
+  const auto& first = commit.releases.empty() ? commit.claims.front().election : commit.releases.front().election;
+  const bool found = most_changes_ == 1 || goes_alone(first);
+  const auto least = std::exchange(unwritten_, unwritten_ + 1) == 0 ? few_changes : 1;
+  most_changes_ = found ? std::max(most_changes_, few_changes) : std::min(most_changes_, std::max(changes / 2, least));
+  if (!found) return;
+  if (to_release_.contains(first))
+    hold_up(now, first, why);
+  else if (auto* entry = part_in(first))
+    hold_up_claim(now, first, *entry, why);
+  else
+    return;
+  held_up_[first].alone = true;
 }
 
 void GroupCandidacy::write_more(const Commit& commit) {
   const bool alone = commit.releases.empty() && commit.claims.empty();
   if (alone && unwritten_ < 2) return;
   unwritten_ = alone ? 1 : 0;
-  if (!alone) most_changes_ = std::min(most_changes_ + most_changes_ / 8, max_changes);
+  if (!alone) most_changes_ = std::min(most_changes_ + std::max<std::size_t>(most_changes_ / 8, 1), max_changes);
 }
 
 /// After one without an answer few, as few as a call can always make. After another one none, or where the lease has no
@@ -374,7 +387,7 @@ void GroupCandidacy::write_more(const Commit& commit) {
 std::size_t GroupCandidacy::changes_now(Time now) const {
   if (unwritten_ == 0) return most_changes_;
   const bool may_miss_again = own_->lease.deadline - now > 2 * timing_.call + timing_.retry;
-  return unwritten_ == 1 && may_miss_again ? few_changes : 0;
+  return unwritten_ == 1 && may_miss_again ? std::min(most_changes_, few_changes) : 0;
 }
 
 /// What was asked for and not done has changed in the store, as its look shows. If it shows nothing new, what we
@@ -400,8 +413,7 @@ void GroupCandidacy::settle_changes(Time now, const Commit& commit, const Commit
     auto& entry = it->second;
     if (entry.lead && std::exchange(entry.lead->pushed, false)) entry.lead->released = false;
     if (const auto why = result.refused.find(claim.election); why != result.refused.end()) {
-      entry.not_before = std::max(entry.not_before, hold_up(now, claim.election, why->second));
-      claims_stale_.push_back(claim.election);
+      hold_up_claim(now, claim.election, entry, why->second);
       continue;
     }
     const auto shown = result.look.leads.find(claim.election);
@@ -428,6 +440,11 @@ GroupCandidacy::Time GroupCandidacy::hold_up(Time now, const std::string& electi
   }
   report(now, {why.fault, "the lead of election " + election + " cannot be written: " + why.message}, election);
   return held.again;
+}
+
+void GroupCandidacy::hold_up_claim(Time now, const std::string& election, Entry& entry, const Error& why) {
+  entry.not_before = std::max(entry.not_before, hold_up(now, election, why));
+  claims_stale_.push_back(election);
 }
 
 void GroupCandidacy::take_up(Time now) {
@@ -1056,19 +1073,22 @@ void GroupCandidacy::ask_commit(Time now) {
                 .cursor = cursor_};
   name_heirs(now);
   const auto most = changes_now(now);
-  for (const auto& [election, due] : to_release_) {
-    if (commit.releases.size() >= most) break;
-    commit.releases.push_back({election, due.token, due.heir});
-  }
-  gather_claims(commit, most);
+  gather(commit, most, false);
+  if (commit.releases.empty() && commit.claims.empty()) gather(commit, std::min<std::size_t>(most, 1), true);
   own_->beats.push_back(commit.next.record.beat);
   ask(now, ask::Write{std::move(commit)}, now + timing_.call);
 }
 
-void GroupCandidacy::gather_claims(Commit& commit, std::size_t most) const {
+/// Takes what goes alone, or the others.
+void GroupCandidacy::gather(Commit& commit, std::size_t most, bool alone) const {
+  for (const auto& [election, due] : to_release_) {
+    if (commit.releases.size() >= most) break;
+    if (goes_alone(election) == alone) commit.releases.push_back({election, due.token, due.heir});
+  }
   std::set<SessionId> ended;
   for (const auto& election : wanted_) {
     if (commit.releases.size() + commit.claims.size() >= most) break;
+    if (goes_alone(election) != alone) continue;
     const auto* lead = lead_of(election);
     commit.claims.push_back({election, lead ? std::optional(lead->token) : std::nullopt});
     if (lead && !lead->released && lead->session != commit.session) ended.insert(lead->session);

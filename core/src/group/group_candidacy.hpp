@@ -206,6 +206,7 @@ class GroupCandidacy {
     std::optional<Due> due{};  ///< A release, which is due then,
     Time again{};
     int tries{};
+    bool alone{};  ///< A commit with nothing else was not answered: it goes with nothing else again.
   };
   using Entries = std::map<std::string, Entry, std::less<>>;
 
@@ -214,7 +215,7 @@ class GroupCandidacy {
   void opened(Time now, const GroupQuestion& asked, const ask::Open& open, Committed& result);
   void abandon(const ask::Open& open);
   void written(Time now, const GroupQuestion& asked, const ask::Write& write, Committed& result);
-  void write_less(const Commit& commit);
+  void write_less(Time now, const Commit& commit, const Error& why);
   void write_more(const Commit& commit);
   std::size_t changes_now(Time now) const;
   void elect(Time now, const std::string& election, Token token, Token at_least);
@@ -238,6 +239,11 @@ class GroupCandidacy {
   Time readable_from(std::string_view election) const;
   void doubt(Time now);
   Time hold_up(Time now, const std::string& election, const Error& why);
+  void hold_up_claim(Time now, const std::string& election, Entry& entry, const Error& why);
+  bool goes_alone(const std::string& election) const {
+    const auto it = held_up_.find(election);
+    return it != held_up_.end() && it->second.alone;
+  }
   void take_up(Time now);
   bool releases_later(const std::string& election) const {
     const auto it = held_up_.find(election);
@@ -265,7 +271,7 @@ class GroupCandidacy {
   void ask_look(Time now);
   void ask_commit(Time now);
   void ask_end(Time now, SessionId id, std::vector<std::uint64_t> beats);
-  void gather_claims(Commit& commit, std::size_t most) const;
+  void gather(Commit& commit, std::size_t most, bool alone) const;
   Time next_due() const;
   Time needed_until() const;
   /// A store that allots judges the others' leases itself.

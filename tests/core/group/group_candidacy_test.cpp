@@ -367,7 +367,7 @@ TEST_F(GroupCandidacy, ChangesThatTakeLongerThanACallBecomeFewerAndTheSessionLiv
   EXPECT_EQ(claims, (std::vector<std::size_t>{500, 16, 281, 16, 157, 16, 87, 97, 109, 16, 60, 67}));
 }
 
-TEST_F(GroupCandidacy, AChangeThatIsNeverAnsweredEndsNoSession) {
+TEST_F(GroupCandidacy, AChangeThatIsNeverAnsweredEndsNoSessionAndKeepsNoOtherFromBeingMade) {
   me.begins({"hangs", "led"});
   me.answer();
   std::vector<std::size_t> claims;
@@ -383,8 +383,42 @@ TEST_F(GroupCandidacy, AChangeThatIsNeverAnsweredEndsNoSession) {
     }
   }
   EXPECT_EQ(me.opened.size(), 1u) << "its session lived";
+  EXPECT_TRUE(me.leads("led"));
   claims.resize(6);
-  EXPECT_EQ(claims, (std::vector<std::size_t>{2, 2, 0, 2, 0, 2}));
+  EXPECT_EQ(claims, (std::vector<std::size_t>{2, 2, 0, 1, 0, 1})) << "the one that hangs, and then the other";
+}
+
+TEST_F(GroupCandidacy, OneReleaseThatIsNeverAnsweredKeepsNoChangeFromBeingMade) {
+  auto elections = names(40);
+  elections.push_back("a hangs");
+  me.lead(elections);
+  for (const auto& election : elections) me.resign(election, 1h);
+  for (const auto& election : elections) me.ousting_returned(election);
+  /// Says whether it was without the one that hangs, and answered after so long.
+  const auto commit_answered = [&](Clock::Duration after) {
+    me.pass_until_asked<ask::Write>();
+    const auto& releases = me.commit().releases;
+    const bool hangs =
+        std::any_of(releases.begin(), releases.end(), [](const auto& r) { return r.election == "a hangs"; });
+    stage.pass(hangs ? group_timing.call : after);
+    hangs ? me.unanswered() : me.answer();
+    return !hangs;
+  };
+  for (const auto until = stage.now + group_timing.term; stage.now < until;) commit_answered(0s);
+  const auto released = [&](const auto& election) { return stage.lead(election).released; };
+  EXPECT_EQ(std::count_if(elections.begin(), elections.end(), released), 40);
+  int alone = 0;
+  for (int i = 0; i < 40; ++i) {
+    const auto late = "late " + std::to_string(i);
+    me.join(late);
+    me.pass_until_asked<ask::Write>();
+    const auto changes = me.commit().releases.size() + me.commit().claims.size();
+    if (commit_answered(group_timing.call - 100ms)) continue;
+    ++alone;
+    EXPECT_EQ(changes, 1u) << "what hangs goes alone, whatever else is due";
+  }
+  EXPECT_GT(alone, 2);
+  EXPECT_EQ(me.opened.size(), 1u) << "its session lived";
 }
 
 TEST_F(GroupCandidacy, FewReleasesGoAtOnceAfterACommitWithoutAnAnswer) {

@@ -248,6 +248,45 @@ TEST_F(ElectionsHooks, WhoJoinsAgainBeforeTheOldHooksReturnedHasTheNewOnes) {
   elections.stop();
 }
 
+TEST_F(ElectionsHooks, WhoReplacesHooksLetsTheOldOnesGoWithoutALock) {
+  Heard common, own;
+  std::atomic<bool> hold{true}, gone{false}, answered{false}, in_time{false};
+  auto slowly = own.hooks();
+  slowly.ousting = [&](const Ousting& o) {
+    own.note("ousting " + o.election);
+    hold.wait(true);
+  };
+  Elections elections(hub.group("jobs"), {"a", ""}, slow, common.hooks());
+  std::jthread asker;
+  /// What the user keeps in hooks. Where it ends, it asks.
+  const auto kept = [&] {
+    return std::shared_ptr<int>(new int{}, [&](const int* all) {
+      delete all;
+      asker = std::jthread([&] {
+        (void)elections.metrics();
+        answered = true;
+      });
+      in_time = eventually([&] { return answered.load(); });
+      gone = true;
+    });
+  };
+  elections.join("e", std::make_shared<const Hooks>(slowly));
+  elections.start();
+  ASSERT_TRUE(eventually([&] { return own.count("elected e") == 1; }));
+  elections.leave("e");
+  ASSERT_TRUE(eventually([&] { return own.count("ousting e") == 1; }));
+  elections.join("e",
+                 std::make_shared<const Hooks>(Hooks{.elected = [all = kept()](const Elected&) {}, .log = no_log}));
+  elections.leave("e");
+  elections.join("e");
+  EXPECT_TRUE(eventually([&] { return gone.load(); }));
+  EXPECT_TRUE(in_time);
+  hold = false;
+  hold.notify_all();
+  EXPECT_TRUE(eventually([&] { return common.count("elected e") == 1; }));
+  elections.stop();
+}
+
 TEST_F(ElectionsHooks, OfAnElectionThatWasNeverLedAreGivenBackToo) {
   Heard heard;
   auto hooks = heard.shared();

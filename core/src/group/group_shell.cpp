@@ -82,10 +82,13 @@ Elections::Shell::Shell(Exclusive exclusive, std::shared_ptr<GroupStore> store, 
 void Elections::Shell::join_elections(std::vector<std::string> elections, SharedHooks hooks) {
   if (over()) return;
   const auto stall = stall_limits(hooks ? *hooks : *hooks_);
-  post([this, stall, elections = std::move(elections), hooks = std::move(hooks)](Clock::Time now) {
+  // Those of before are here if the work that they began has not ended yet. They go with this fact and not within it:
+  // what the user keeps in them may ask us something where it ends, and a lock is held here.
+  post([this, stall, elections = std::move(elections), hooks = std::move(hooks),
+        before = std::vector<SharedHooks>()](Clock::Time now) mutable {
     for (const auto& election : elections) {
       if (!machine_.join(now, election, stall)) continue;
-      own_hooks_.erase(election);  // Those of before, if the work that they began has not ended yet.
+      if (auto old = own_hooks_.extract(election)) before.push_back(std::move(old.mapped()));
       if (hooks) own_hooks_[election] = hooks;
     }
   });

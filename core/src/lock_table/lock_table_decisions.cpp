@@ -293,7 +293,7 @@ Record LockTableDecisions::written(Token token, Time asked, std::uint64_t beat, 
 }
 
 LockTableDecisions::Attempt LockTableDecisions::send(std::optional<Expected> expected, Record next, bool unproven) {
-  if (sent_.size() >= most_sent) sent_.erase(sent_.begin());
+  if (sent_.size() >= most_sent) sent_.erase(sent_.begin() + (tenure_ ? 1 : 0));  // The first one is what stands there.
   sent_.push_back({next.beat, unproven});
   attempt_ = {std::move(expected), std::move(next)};
   return attempt_;

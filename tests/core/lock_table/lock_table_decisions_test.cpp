@@ -590,6 +590,16 @@ TEST_F(LockTableRules, AGrantJustBeforeItsDeadlineIsOne) {
 
 // ---- renewals ----
 
+TEST_F(LockTableRules, ARenewalDemandsTheAcknowledgedBeatHoweverManyWereNotAnsweredSince) {
+  const auto token = lead();
+  const auto acknowledged = beat;
+  for (int i = 0; i < 1100; ++i) renew_unanswered(token);
+  const auto beats = renewal(token).expected->beats;
+  EXPECT_LE(beats.size(), 1024u);
+  EXPECT_EQ(beats.front(), acknowledged);
+  EXPECT_EQ(beats.back(), beat - 1);
+}
+
 TEST_F(LockTableRules, ARenewalDemandsEveryBeatSinceTheLastAcknowledgedOne) {
   const auto token = lead();
   const auto granted = beat;

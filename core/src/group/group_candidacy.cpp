@@ -1247,8 +1247,11 @@ void GroupCandidacy::trouble(Time now, Error error) {
   report(now, std::move(error));
 }
 
+/// The names of elections may differ by a number alone, so that each has its own repeats.
 void GroupCandidacy::report(Time now, Error error, const std::string& election) {
-  if (auto told = repeats_.told(now, std::move(error))) emit(group_effect::Report{std::move(*told), election});
+  auto* entry = part_in(election);
+  auto& repeats = entry ? entry->repeats : repeats_;
+  if (auto told = repeats.told(now, std::move(error))) emit(group_effect::Report{std::move(*told), election});
 }
 
 }  // namespace tenure

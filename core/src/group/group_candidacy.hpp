@@ -190,6 +190,7 @@ class GroupCandidacy {
     std::optional<Time> free_since{};   ///< It is one of claims_.
     std::optional<SessionId> holder{};  ///< For whom it counts in the shares.
     bool able{};                        ///< We lead it and go on, or may lead it as soon as it is free.
+    Repeats repeats{};                  ///< Of trouble with its record alone.
     Time work_due{Time::max()};         ///< Its moment of work_due_.
   };
   /// A lead that cannot be read, or could not be until a moment ago.

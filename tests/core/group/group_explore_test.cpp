@@ -311,8 +311,9 @@ class GroupDigest {
     plain(pushed);
   }
   void entry(const GroupCandidacy::Entry& entry, bool spread) {
-    const auto& [joined, doubted, lead, tenure, stall, not_before, cool_down, free_since, holder, able, work_due] =
-        entry;
+    // Not of the state: what it has reported.
+    const auto& [joined, doubted, lead, tenure, stall, not_before, cool_down, free_since, holder, able, repeats,
+                 work_due] = entry;
     plain(joined);
     plain(doubted);
     plain(lead.has_value());

@@ -98,6 +98,16 @@ TEST_F(GroupRefused, ALeadThatCouldNotBeWrittenForAMomentIsClaimedSoonAfter) {
   EXPECT_TRUE(me.leads("e"));
 }
 
+TEST_F(GroupRefused, EachElectionThatCannotBeWrittenIsToldOfThoughTheirNamesAreAlikeAndMany) {
+  std::vector<std::string> elections;
+  for (int i = 1; i <= 20; ++i)
+    elections.push_back((i % 2 != 0 ? "e" : std::string(static_cast<unsigned>(i), 'x')) + std::to_string(i));
+  for (const auto& election : elections) stage.store.locked.insert(election);
+  me.begins(elections);
+  me.pass(1s);
+  for (const auto& election : elections) EXPECT_EQ(told_of(me, election), 1U) << election;
+}
+
 TEST_F(GroupRefused, ALeadThatCannotBeWrittenForLongIsTriedEverMoreSeldom) {
   rival_leads(1, {5}, true);
   stage.store.locked = {"e"};

@@ -160,6 +160,7 @@ void GroupCandidacy::ended(Time now, std::uint64_t id, const Result<bool>& resul
       if (!abandoned) heard();  // An open may need more time than this did.
       if (*result) {
         rivals_.ended(end.id);
+        if (!abandoned) sessions_changed(now);
       } else {  // It was renewed meanwhile, or is gone, as a look will show.
         rivals_.postpone(end.id, now + jittered(timing_.retry));
         next_look_ = now;
@@ -564,14 +565,17 @@ void GroupCandidacy::absorb(Time now, Look look) {
 void GroupCandidacy::absorb_sessions(Time now, const Look& look) {
   const auto news = rivals_.saw(look, own_ ? std::optional(own_->id) : std::nullopt, timing_.term, now);
   if (news != Rivals::News::none || std::exchange(gifts_wait_, false)) plan_stale_ = true;
-  if (news == Rivals::News::sessions) {
-    all_claims_stale_ = true;
-    changed_ = now;
-    if (std::exchange(swept_in_vain_, 0) > 0) next_sweep_ = Time::max();
-    emit(group_effect::Changed{});
-  }
+  if (news == Rivals::News::sessions) sessions_changed(now);
   const auto renewals = deaf_ ? 1 : std::clamp<Clock::rep>(timing_.term / timing_.renew - 2, 1, 3);
   next_look_ = now + (joined_ > 0 ? renewals * timing_.renew + timing_.renew / 2 : timing_.term - timing_.renew);
+}
+
+/// One came or went, as a look shows, or because we ended it: no look shows that as news.
+void GroupCandidacy::sessions_changed(Time now) {
+  all_claims_stale_ = true;
+  changed_ = now;
+  if (std::exchange(swept_in_vain_, 0) > 0) next_sweep_ = Time::max();
+  emit(group_effect::Changed{});
 }
 
 /// What we lead besides ends, and is given back.

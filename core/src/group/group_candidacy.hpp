@@ -232,6 +232,7 @@ class GroupCandidacy {
   void absorb(Time now, Look look);
   void tell_joined(Time now, const GroupQuestion& asked, bool whole);
   void absorb_sessions(Time now, const Look& look);
+  void sessions_changed(Time now);
   void absorb_marker(Time now, const Look& look);
   void absorb_leads(Time now, Look& look);
   void absorb_unreadable(Time now, const Look& look);

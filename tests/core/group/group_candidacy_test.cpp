@@ -1325,6 +1325,22 @@ TEST_F(GroupCandidacy, SweepsThatRemoveNothingBecomeRare) {
   EXPECT_FALSE(stage.store.sessions.contains({8})) << "soon, when another one has ended";
 }
 
+TEST_F(GroupCandidacy, WhoEndsASessionTellsThatAndSweepsItSoon) {
+  stage.rival(rival, 1);
+  stage.store.sessions.at(rival).record.released = true;
+  stage.lead("abandoned", {5}, rival);
+  me.lead({"e"});
+  me.pass(100 * group_timing.term);
+  stage.rival({8}, 1);
+  me.see();
+  me.pass_until_asked<ask::End>();
+  me.answer();
+  EXPECT_TRUE(std::any_of(me.newest.begin(), me.newest.end(),
+                          [](const auto& effect) { return std::holds_alternative<group_effect::Changed>(effect); }));
+  me.pass(group_timing.term + 2 * group_timing.renew);
+  EXPECT_FALSE(stage.store.sessions.contains({8}));
+}
+
 // ---- commits that tell no leads ----
 
 TEST_F(GroupCandidacyThatLeads, TheLeaseCountsFromACommitThatShowedNoLeadsOnceALookHasShownThem) {

@@ -1158,29 +1158,34 @@ void GroupCandidacy::find_claims(Time now) {
 }
 
 void GroupCandidacy::judge(Time now, const std::string& election, Entry& entry) {
-  judge_claim(now, election, entry);
+  auto again = judge_claim(now, election, entry);
   count_for(entry, holder_of(election, entry));
   count_able(entry, is_able(now, entry));
-  if (entry.joined && entry.not_before > now + timing_.renew)
-    claims_due_.emplace(entry.not_before - timing_.renew, election);
+  if (entry.joined && entry.not_before > now + timing_.renew) again = std::min(again, entry.not_before - timing_.renew);
+  judge_at(again, election, entry);
 }
 
-void GroupCandidacy::judge_claim(Time now, const std::string& election, Entry& entry) {
+/// In place of the moment that it has. Who resigns again and again would gather one each time.
+void GroupCandidacy::judge_at(Time at, const std::string& election, Entry& entry) {
+  claims_due_.erase({std::exchange(entry.claim_due, at), election});
+  if (at < Time::max()) claims_due_.emplace(at, election);
+}
+
+/// Says when to look again, if nothing changes.
+GroupCandidacy::Time GroupCandidacy::judge_claim(Time now, const std::string& election, Entry& entry) {
   const auto free_since = std::exchange(entry.free_since, std::nullopt);
   if (own_ && hooks_full() && !entry.tenure && !releases_later(election)) give_back_unled(election);
   if (!own_ || stopping_ || hooks_full() || !entry.joined || entry.tenure || to_release_.contains(election) ||
       releases_later(election) || !is_allotted(election))
-    return;
+    return Time::max();
   if (entry.lead && !entry.lead->released && entry.lead->session != own_->id && rivals_.named(entry.lead->session, now))
     next_look_ = now;
   const auto from = std::max({free_from(entry.lead), entry.not_before, claims_from_, readable_from(election)});
-  if (from <= now) {
-    claims_.insert(claims_.end(), election);  // They mostly come in order.
-    entry.free_since = free_since.value_or(now);
-    if (is_heir(entry.lead) || alone()) want(election);
-  } else if (from != Time::max()) {
-    claims_due_.emplace(from, election);
-  }
+  if (from > now) return from;
+  claims_.insert(claims_.end(), election);  // They mostly come in order.
+  entry.free_since = free_since.value_or(now);
+  if (is_heir(entry.lead) || alone()) want(election);
+  return Time::max();
 }
 
 /// From when we may claim it. Time::max(): not before something in the store changes.
@@ -1237,7 +1242,9 @@ void GroupCandidacy::cool_off(Time now, Entry& entry) {
 /// The work of an election that was left is over.
 void GroupCandidacy::forget(Entries::iterator entry) {
   stalled_.erase(entry->first);
+  if (!releases_later(entry->first)) held_up_.erase(entry->first);
   watch_work_at(Time::max(), entry->first, entry->second);
+  judge_at(Time::max(), entry->first, entry->second);
   emit(group_effect::Left{entry->first});
   count_for(entry->second, std::nullopt);
   count_able(entry->second, false);

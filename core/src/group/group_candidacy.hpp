@@ -136,6 +136,8 @@ class GroupCandidacy {
   std::uint64_t stalled() const { return stalled_.size(); }
   /// At how many elections it looked one after the other so far. Tests hold that against the number of changes.
   std::size_t looked_through() const { return looked_through_; }
+  /// So many entries have its maps. Tests hold that against what is joined.
+  std::size_t kept() const { return entries_.size() + claims_due_.size() + work_due_.size() + held_up_.size(); }
 
  private:
   friend class GroupDigest;  ///< Of the tests: states that go on alike have one number.
@@ -192,6 +194,7 @@ class GroupCandidacy {
     bool able{};                        ///< We lead it and go on, or may lead it as soon as it is free.
     Repeats repeats{};                  ///< Of trouble with its record alone.
     Time work_due{Time::max()};         ///< Its moment of work_due_.
+    Time claim_due{Time::max()};        ///< Its moment of claims_due_.
   };
   /// A lead that cannot be read, or could not be until a moment ago.
   struct Spoilt {
@@ -291,7 +294,8 @@ class GroupCandidacy {
   void cool_off(Time now, Entry& entry);
   void find_claims(Time now);
   void judge(Time now, const std::string& election, Entry& entry);
-  void judge_claim(Time now, const std::string& election, Entry& entry);
+  Time judge_claim(Time now, const std::string& election, Entry& entry);
+  void judge_at(Time at, const std::string& election, Entry& entry);
   void watch_hook(Time now, const std::string& election, Tenure& tenure);
   void count_overrun(Time now, int by);
   void tell_full(Time now, bool was_full);
@@ -394,7 +398,7 @@ class GroupCandidacy {
   std::map<std::string, HeldUp, std::less<>> held_up_;  ///< What could not be written.
 
   std::set<std::string, std::less<>> claims_;          ///< What may be claimed now.
-  std::set<std::pair<Time, std::string>> claims_due_;  ///< When one may be, by time alone. May hold moments too many.
+  std::set<std::pair<Time, std::string>> claims_due_;  ///< When to judge one again, by time alone: once for each.
   std::vector<std::string> claims_stale_;              ///< Of which something changed, so that they are judged anew,
   bool all_claims_stale_{true};                        ///< or of all.
 

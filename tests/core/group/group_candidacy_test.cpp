@@ -1615,6 +1615,16 @@ TEST_F(GroupCandidacy, WhoMayLeadThreeClaimsNoMore) {
   EXPECT_EQ(me.led.size(), 3u);
 }
 
+TEST_F(GroupCandidacy, WhatIsResignedAgainAndAgainIsKeptOnce) {
+  me.run_with(Spread{.most = 0});
+  me.takes_part();
+  for (int i = 0; i < 100; ++i) {
+    stage.pass(1ms);
+    me.resign("e", 1h);
+  }
+  EXPECT_LE(me.candidacy.kept(), 2u) << "the election, and when it may be claimed";
+}
+
 /// `a` leads twenty, and `b` comes just before a renewal of `a`. No work stops.
 struct Newcomer : Two {
   Newcomer() {

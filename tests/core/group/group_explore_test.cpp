@@ -313,7 +313,7 @@ class GroupDigest {
   void entry(const GroupCandidacy::Entry& entry, bool spread) {
     // Not of the state: what it has reported.
     const auto& [joined, doubted, lead, tenure, stall, not_before, cool_down, free_since, holder, able, repeats,
-                 work_due] = entry;
+                 work_due, claim_due] = entry;
     plain(joined);
     plain(doubted);
     plain(lead.has_value());

@@ -122,6 +122,17 @@ TEST_F(GroupRefused, ALeadThatCannotBeWrittenForLongIsTriedEverMoreSeldom) {
   EXPECT_LE(claims, 20 + 2);
 }
 
+TEST_F(GroupRefused, OfAnElectionThatWasLeftNothingIsKept) {
+  me.takes_part({"x"});
+  const auto kept = me.candidacy.kept();
+  stage.store.locked = {"e"};
+  me.join("e");
+  me.pass(1s);
+  ASSERT_EQ(told_of(me, "e"), 1U);
+  me.leave("e");
+  EXPECT_EQ(me.candidacy.kept(), kept);
+}
+
 TEST_F(GroupRefused, ALeadThatNamesUsWhileNoHookCanRunIsGivenBack) {
   me.run_with(Spread{.on = false}, 1);
   me.lead({"x"});

@@ -310,7 +310,7 @@ class GroupCandidacy {
   void plan(Time now);
   void want(const std::string& election);
   bool is_able(Time now, const Entry& entry) const;
-  bool all_heard() const;
+  bool all_heard(Time now) const;
   std::uint32_t most_now() const;
   Member member_of(Time now, SessionId id, const Rivals::Rival& rival) const;
   void give(Time now, Holdings seen, std::size_t excess, std::map<SessionId, std::size_t> room);
@@ -323,6 +323,7 @@ class GroupCandidacy {
   Holdings numbers(Time now) const;
   void tell_led(Holdings& seen);
   bool takes_the_same(const Session& session) const;
+  bool takes_part(Time now, const Rivals::Rival& rival) const;
   const SeenLead* lead_of(std::string_view election) const;
   Entry* part_in(std::string_view election);
   void forget_leads(const Look* but_of = nullptr);

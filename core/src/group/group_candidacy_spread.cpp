@@ -37,14 +37,19 @@ Member GroupCandidacy::member_of(Time now, SessionId id, const Rivals::Rival& ri
 }
 
 /// Whoever died leaves its part soon, and whoever came may be dead. So nothing is handed over before.
-bool GroupCandidacy::all_heard() const {
-  return std::all_of(rivals_.all().begin(), rivals_.all().end(), [this](const auto& rival) {
-    return !takes_the_same(rival.second.session) || rival.second.heard > changed_;
+bool GroupCandidacy::all_heard(Time now) const {
+  return std::all_of(rivals_.all().begin(), rivals_.all().end(), [&](const auto& rival) {
+    return !takes_part(now, rival.second) || rival.second.heard > changed_;
   });
 }
 
 bool GroupCandidacy::takes_the_same(const Session& session) const {
   return !session.record.released && session.joined == joined_ && session.names == names_;
+}
+
+/// Whose lease is over takes nothing, also if its session cannot be ended for as long as a lock on its row lasts.
+bool GroupCandidacy::takes_part(Time now, const Rivals::Rival& rival) const {
+  return takes_the_same(rival.session) && now < rival.lease_end;
 }
 
 /// Nobody shares these elections with us, or it is not for us to share them.
@@ -97,7 +102,7 @@ void GroupCandidacy::plan(Time now) {
   for (const auto& [id, rival] : rivals_.all())
     if (rival.doubted && rival.takes_from > now) plan_again_ = std::min(plan_again_, rival.takes_from);
   if (part.excess == 0) return gifts_.clear();
-  gifts_wait_ = !all_heard();  // The next look may bring it.
+  gifts_wait_ = !all_heard(now);  // The next look may bring it.
   if (gifts_wait_) next_look_ = std::min(next_look_, next_commit_);
   if (!gifts_wait_) give(now, std::move(seen), part.excess, part.room);
 }
@@ -163,7 +168,7 @@ void GroupCandidacy::name_heirs(Time now) {
   if (to_release_.empty() || alone()) return;
   Holdings seen{.own = own_->id};
   for (const auto& [id, rival] : rivals_.all())
-    if (takes_the_same(rival.session)) seen.members[id] = member_of(now, id, rival);
+    if (takes_part(now, rival)) seen.members[id] = member_of(now, id, rival);
   for (auto& [election, due] : to_release_) {
     if (due.heir) continue;
     due.heir = heir_of(election, seen);
@@ -208,7 +213,7 @@ Holdings GroupCandidacy::numbers(Time now) const {
   Holdings out{.own = own_->id, .free = {claims_.begin(), claims_.end()}};
   out.members[own_->id] = {held_by(own_->id), spread_.weight, most_now()};
   for (const auto& [id, rival] : rivals_.all())
-    if (takes_the_same(rival.session)) out.members[id] = member_of(now, id, rival);
+    if (takes_part(now, rival)) out.members[id] = member_of(now, id, rival);
   out.waiting = joined_ - claims_.size();
   for (const auto& [id, held] : held_) out.waiting -= held;
   return out;

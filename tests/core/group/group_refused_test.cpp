@@ -38,6 +38,35 @@ TEST_F(GroupRefused, ASessionThatCannotBeEndedKeepsNobodyFromAnothersElections) 
   EXPECT_TRUE(me.leads("e"));
 }
 
+TEST_F(GroupRefused, ADeadSessionThatCannotBeEndedHoldsUpNoGiftAndIsOfferedNothing) {
+  const std::vector<std::string> all{"a", "b", "c", "d"};
+  std::uint64_t beat = 0;
+  const auto renews = [&](SessionId id) {
+    stage.rival(id, ++beat);
+    auto& session = stage.store.sessions[id];
+    session.joined = 4;
+    for (const auto& election : all) session.names ^= hash_of(election);
+  };
+  me.run_with(Spread{});
+  renews(rival);
+  stage.store.stuck = {rival};
+  me.takes_part(all);
+  me.pass(2 * group_timing.term);
+  for (const auto& election : all) ASSERT_TRUE(me.leads(election));
+  for (int i = 0; i < 5; ++i) {
+    renews(another);
+    me.pass(group_timing.renew);
+  }
+  const auto gifts = me.all<group_effect::End>();
+  ASSERT_EQ(gifts.size(), 2u) << "the share of the one that lives";
+  for (const auto& gift : gifts) EXPECT_EQ(gift.reason, Reason::handed_over);
+  for (const auto& election : all)
+    if (me.led.contains(election) && election != gifts[0].election && election != gifts[1].election) {
+      me.hand_back(election, 1h);
+      EXPECT_EQ(stage.lead(election).heir, another);
+    }
+}
+
 TEST_F(GroupRefused, ASessionThatCannotBeEndedIsTriedEverMoreSeldom) {
   rival_leads();
   stage.store.stuck = {rival};

@@ -12,8 +12,9 @@ namespace {
 using Duration = Clock::Duration;
 using std::chrono::milliseconds;
 
-/// PostgreSQL's bigint and Redis' integers end there.
-constexpr std::uint64_t greatest_token = std::numeric_limits<std::int64_t>::max();
+/// The greatest that is claimed. PostgreSQL's bigint and Redis' integers end soon after. A record with a greater one
+/// cannot be read. Else whoever saw it would claim above it, and nothing could mend that but a restart of all of them.
+constexpr std::uint64_t greatest_token = std::numeric_limits<std::int64_t>::max() - 2;
 
 /// A store's clock beyond this (the year 287396) is broken, and would use up the tokens.
 constexpr std::int64_t greatest_unix_ms = std::int64_t{1} << 53;
@@ -27,7 +28,7 @@ constexpr Duration after_renewal = milliseconds(3);
 constexpr int most_timed_looks = 8;
 
 bool credible(const Record& record) {
-  return record.token.value < greatest_token && record.term > Duration::zero() && record.term <= max_term &&
+  return record.token.value <= greatest_token && record.term > Duration::zero() && record.term <= max_term &&
          record.asked >= Duration::zero() && record.asked.count() <= std::numeric_limits<Clock::rep>::max() / 2 &&
          read_who(record.who);
 }
@@ -163,7 +164,7 @@ bool LockTableDecisions::copied() const {
 
 std::optional<LockTableDecisions::Attempt> LockTableDecisions::claim(Time asked, Time now, std::uint64_t beat) {
   tenure_.reset();  // Whoever asks for a new tenure has given up the old one.
-  if (!sighting_ || now < earliest()) return std::nullopt;
+  if (!sighting_ || (now < earliest() && next_token())) return std::nullopt;
   const auto& record = sighting_->read.record;
   if (!record) return take_over(std::nullopt, asked, beat);
   return take_over(Expected{record->token, sent(*record) ? sent_beats() : std::vector{record->beat}}, asked, beat);
@@ -280,7 +281,7 @@ std::optional<Token> LockTableDecisions::next_token() const {
   const auto& read = sighting_->read;
   auto least = highest_.value;
   if (read.record) least = std::max(least, read.record->token.value);
-  if (least >= greatest_token - 1) return std::nullopt;
+  if (least >= greatest_token) return std::nullopt;
   ++least;
   if (read.now_ms > 0 && read.now_ms < greatest_unix_ms)
     least = std::max(least, static_cast<std::uint64_t>(read.now_ms));

@@ -466,6 +466,18 @@ TEST_F(LockTableRules, WhereTokensEndNothingIsClaimed) {
   d.saw(holds(released(theirs(std::numeric_limits<std::int64_t>::max() - 1, 50, 77s))), now);
   EXPECT_FALSE(d.claim(now, now, 1));
   EXPECT_EQ(d.take_alarm()->fault, Fault::corrupt);
+  EXPECT_FALSE(d.incumbent(now));
+  d.saw(holds(released(theirs(5, 51, 78s))), now);
+  EXPECT_EQ(claim().next.token, Token{6}) << "once it is mended, whoever saw it takes part again";
+}
+
+TEST_F(LockTableRules, TheGreatestTokenThatIsClaimedCanBeRead) {
+  const std::uint64_t greatest = std::numeric_limits<std::int64_t>::max() - 2;
+  d.saw(holds(released(theirs(greatest - 1, 50, 77s))), now);
+  const auto attempt = claim();
+  EXPECT_EQ(attempt.next.token, Token{greatest});
+  EXPECT_TRUE(std::holds_alternative<Granted>(d.claimed(applied(attempt), now)));
+  EXPECT_FALSE(d.unreadable());
 }
 
 // ---- a store that lost data ----

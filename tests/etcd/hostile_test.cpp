@@ -8,6 +8,7 @@
 
 #include <tenure/etcd.hpp>
 
+#include "checks.hpp"
 #include "checkup.hpp"
 #include "eventually.hpp"
 #include "fake_etcd.hpp"
@@ -18,6 +19,7 @@
 #include "no_descriptors.hpp"
 #include "open_signals.hpp"
 #include "resolver.hpp"
+#include "store_calls.hpp"
 
 namespace tenure::etcd::test {
 namespace {
@@ -301,6 +303,47 @@ TEST(EtcdHostile, AMemberThatCannotServeIsLeftForTheNext) {
   EXPECT_TRUE(mentions(error_of(plain_at(lost.address())->read(within(20s))).message, "no leader"));
   EXPECT_TRUE(mentions(error_of(plain_at(learner.address())->read(within(20s))).message, "learner"));
   EXPECT_TRUE(plain_at(lost.address() + "," + learner.address() + ",127.0.0.1:1," + well.address())->read(within(20s)));
+}
+
+const std::string denied = http(R"({"error":"etcdserver: permission denied","code":7})", "403 Forbidden");
+
+/// Nothing is told before a login, and `status` after it.
+Answers guarded(const std::string& status, const std::string& cluster) {
+  return [=](const std::string& request) {
+    if (request.starts_with("POST /v3/auth/authenticate "))
+      return Answer{http(R"({"header":{"cluster_id":")" + cluster + R"("},"token":")" + canary + "\"}")};
+    if (request.find("Authorization: " + canary) == request.npos)
+      return Answer{http(R"({"error":"etcdserver: user name is empty","code":3})", "400 Bad Request")};
+    if (request.starts_with("POST /v3/maintenance/status ")) return Answer{status};
+    if (request.find("request_put") == request.npos) return Answer{absent};
+    return Answer{http(R"({"header":{"revision":"5"},"succeeded":true,)"
+                       R"("responses":[{"response_put":{}},{"response_range":{}},{"response_put":{}}]})")};
+  };
+}
+
+/// etcd tells its status after a login alone since 3.5.28 and 3.6.0, and in some releases to the role root alone.
+TEST(EtcdHostile, AMemberThatTellsItsStatusToFewServesThoseWhoLogIn) {
+  for (const auto& status : {member_of("1"), denied}) {
+    FakeServer member(guarded(status, "1"));
+    const auto a = open_at(member.address());
+    EXPECT_TRUE(a->read(within(20s)));
+    const auto claimed = a->compare_and_set(std::nullopt, record(1, 11), within(20s));
+    EXPECT_TRUE(claimed && claimed->applied);
+    const auto checks = tenure::test::text_of(
+        tenure::test::value(check_up(from_url("etcd://u:" + canary + "@" + member.address()), "jobs", within(20s))));
+    EXPECT_FALSE(mentions(checks, "serves no candidate")) << checks;
+    EXPECT_EQ(mentions(checks, "does not tell its state"), status == denied) << checks;
+    expect_error(error_of(plain_at(member.address())->read(within(20s))), Fault::forbidden, {"set user and password"});
+  }
+}
+
+TEST(EtcdHostile, TwoClustersThatTellNoStatusAreNotTakenForOne) {
+  auto first = std::make_unique<FakeServer>(guarded(denied, "1"));
+  FakeServer other(guarded(denied, "2"));
+  const auto a = open_at(first->address() + "," + other.address());
+  EXPECT_TRUE(a->read(within(20s)));
+  first.reset();
+  EXPECT_TRUE(eventually([&] { return mentions(error_of(a->read(within(1s))).message, "another cluster"); }));
 }
 
 TEST(EtcdHostile, TwoClustersAreNotTakenForOne) {

@@ -78,11 +78,16 @@ Check of_cluster(const Result<Json>& list, const Options& options) {
   return Check::fine(what);
 }
 
+/// Since 3.5.28 and 3.6.0 it may tell its state to nobody but root, and serve all the same.
 void add_silent_members(Checks& out, const std::vector<MemberSaid>& members) {
-  for (const auto& member : members)
-    if (!member.status)
-      out.push_back(Check::doubtful(member.name + " serves no candidate: " + told(member.status.error()),
-                                    "mend it, or leave it out of the URL"));
+  for (const auto& member : members) {
+    if (member.status) continue;
+    const auto why = told(member.status.error());
+    out.push_back(
+        member.status.error().fault == Fault::forbidden
+            ? Check::doubtful(member.name + " does not tell its state: " + why, "ask as root")
+            : Check::doubtful(member.name + " serves no candidate: " + why, "mend it, or leave it out of the URL"));
+  }
 }
 
 void add_alarms(Checks& out, const Result<Json>& alarms) {
@@ -180,13 +185,13 @@ auto on_connection(const Options& options, const Limit& limit, Ask ask) {
 MemberSaid ask_member(Options options, const Address& member, const Limit& limit) {
   options.servers = {member};
   struct Both {
-    Json status;
+    Result<Json> status;
     Result<std::string> metrics;
   };
   const auto both = on_connection(options, limit, [](Connection& at, const Until& until) -> Result<Both> {
     auto status = at.ask("/v3/maintenance/status", Json::object(), until);
-    if (!status) return std::move(status).error();
-    return Both{*std::move(status), at.text("/metrics", until)};
+    if (!status && status.error().fault != Fault::forbidden) return std::move(status).error();
+    return Both{std::move(status), at.text("/metrics", until)};
   });
   MemberSaid out{.name = "the member " + to_string(member), .status = {}, .metrics = {}};
   if (both) {

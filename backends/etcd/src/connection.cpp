@@ -15,6 +15,8 @@ namespace {
 /// A signed one has some hundred.
 constexpr std::size_t most_bytes_of_token = 16 << 10;
 
+web::Request status_question(const std::string& token = {}) { return post("/v3/maintenance/status", "{}", token); }
+
 }  // namespace
 
 Connection::Connection(const Options& options) : options_(options) {}
@@ -87,19 +89,28 @@ std::optional<Error> Connection::connect_to(const Address& member, CallThread::A
   };
   const auto closed = [&] { return http_->broken("it is not connected, because the store is closed"); };
   if (!begun("resolving", -1)) return closed();
-  const auto answer = http_->connect(post("/v3/maintenance/status", "{}"), attempt.patience(), [&](int descriptor) {
+  const bool logs_in = !login_.user.empty();
+  auto answer = http_->connect(logs_in ? login() : status_question(), attempt.patience(), [&](int descriptor) {
     return begun(options_.tls ? "TCP, TLS, introduction" : "TCP, introduction; a port with TLS leaves it unanswered",
                  descriptor);
   });
   if (ended_) return closed();
   if (!answer) return answer.error();
   answered_ = true;
+  if (!begun("introduction", http_->descriptor())) return closed();
+  Json granted;
+  if (logs_in) {
+    if (auto error = take_token(*answer)) return error;
+    granted = parsed(answer->body);
+    answer = http_->ask(status_question(token_));
+    if (!answer) return answer.error();
+  }
   attempt.round_trip(http_->round_trip());
-  if (!begun("login", http_->descriptor())) return closed();
   const auto status = read(*answer);
-  if (!status) return status.error();
-  if (auto error = check_member(*status)) return error;
-  return log_in();
+  if (status) return check_member(*status);
+  // Since 3.5.28 and 3.6.0 etcd tells its status to the role root alone, or only to those who have logged in.
+  if (!token_.empty() && status.error().fault == Fault::forbidden) return check_cluster(granted);
+  return status.error();
 }
 
 /// A member that would only say, call after call, that it cannot answer.
@@ -114,9 +125,9 @@ std::optional<Error> Connection::check_member(const Json& status) {
 }
 
 /// Two clusters that know nothing of each other would elect two leaders. A cluster that was restored has another id.
-std::optional<Error> Connection::check_cluster(const Json& status) {
-  const auto cluster = text_at(status, "/header/cluster_id");
-  if (cluster.empty()) return http_->broken("its status names no cluster");
+std::optional<Error> Connection::check_cluster(const Json& answer) {
+  const auto cluster = text_at(answer, "/header/cluster_id");
+  if (cluster.empty()) return http_->broken("its answer names no cluster");
   if (!cluster_.empty() && cluster_ != cluster && told_by_ != member_)
     return Error{Fault::misconfigured, name_ + ": it belongs to another cluster than " + to_string(told_by_) +
                                            " did. Name members of one cluster only. If it was restored, start this "
@@ -133,15 +144,22 @@ void Connection::ask_credentials() {
     throw NoCredentials("credentials returned no user, and etcd takes no password without one");
 }
 
+web::Request Connection::login() const {
+  return post("/v3/auth/authenticate", Json{{"name", login_.user}, {"password", login_.password}}.dump(
+                                           -1, ' ', true, Json::error_handler_t::replace));
+}
+
 std::optional<Error> Connection::log_in() {
   token_.clear();
   if (login_.user.empty()) return std::nullopt;
-  const auto answer =
-      http_->ask(post("/v3/auth/authenticate", Json{{"name", login_.user}, {"password", login_.password}}.dump(
-                                                   -1, ' ', true, Json::error_handler_t::replace)));
+  const auto answer = http_->ask(login());
   if (!answer) return answer.error();
-  if (needs_no_login(*answer)) return std::nullopt;
-  const auto granted = read(*answer);
+  return take_token(*answer);
+}
+
+std::optional<Error> Connection::take_token(const Answer& answer) {
+  if (needs_no_login(answer)) return std::nullopt;
+  const auto granted = read(answer);
   if (!granted) return granted.error();
   token_ = text_at(*granted, "/token");
   const bool fit = token_.size() <= most_bytes_of_token &&

@@ -48,9 +48,11 @@ class Connection final : public CallThread::Connection {
  private:
   std::optional<Error> connect_to(const Address& member, CallThread::Attempt& attempt);
   std::optional<Error> check_member(const Json& status);
-  std::optional<Error> check_cluster(const Json& status);
+  std::optional<Error> check_cluster(const Json& answer);
   void ask_credentials();
+  web::Request login() const;
   std::optional<Error> log_in();
+  std::optional<Error> take_token(const Answer& answer);
   std::optional<Error> heard(const std::string& line);
   Result<Answer> answer_to(const char* path, const std::string& body, const Until& until);
   Result<Json> read(const Answer& answer) const;

@@ -564,6 +564,33 @@ TEST_F(PostgresFaults, TheAddressOfANameThatAnsweredLastIsTriedFirst) {
   expect_asked_once(silent, options);
 }
 
+std::string of_server(char kind, const std::string& body) {
+  const auto size = body.size() + 4;
+  return kind + std::string{'\0', '\0', static_cast<char>(size >> 8), static_cast<char>(size)} + body;
+}
+
+/// libpq ends its list of hosts at the first one that answers, whatever that says.
+TEST_F(PostgresFaults, AHostThatAnswersAndThenFailsIsLeftForTheNext) {
+  using namespace std::string_literals;
+  const auto full = of_server('E', "SFATAL\0C53300\0Msorry, too many clients already\0\0"s);
+  const auto hello = of_server('R', std::string(4, '\0')) + of_server('S', "server_version\00015.1\0"s) +
+                     of_server('S', "client_encoding\0UTF8\0"s) + of_server('K', std::string(8, '\1')) +
+                     of_server('Z', "I");
+  for (const auto& first : {full, std::string(), hello}) {
+    const tenure::test::FakeServer fails([&](const std::string& request) {
+      const bool lets_in = request[0] == 0 && first == hello;
+      return tenure::test::FakeServer::Answer{request[0] == 0 ? first : "", !lets_in};
+    });
+    auto options = named(options_.table);
+    options.conninfo +=
+        " sslmode=disable gssencmode=disable host=127.0.0.1,127.0.0.1 port=" + std::to_string(fails.port()) + "," +
+        shared("TENURE_POSTGRES_PORT");
+    const auto table = postgres::store(options, "jobs");
+    EXPECT_TRUE(eventually([&] { return bool(table->read(within(10s))); })) << testing::PrintToString(first);
+    EXPECT_GE(fails.accepted(), 1);
+  }
+}
+
 /// Only the push is lost.
 TEST_F(PostgresFaults, WithoutTheRightToNotifyElectionsGoOnAndOneWarningSaysWhatIsLost) {
   Server server;

@@ -252,6 +252,7 @@ std::optional<Error> Connection::connect(CallThread::Attempt& attempt) {
     return Error{Fault::forbidden, "postgres" + where_ + ": " + e.what()};
   } catch (const std::exception& e) {
     auto error = failed(e);
+    leave_host();
     drop();
     return error;
   }
@@ -269,7 +270,8 @@ void Connection::remember_host() {
   address_ = found->address.empty() ? peer_of(connection_->sock()) : "";
 }
 
-/// It takes connections and does not serve us, as a standby does. Behind it libpq would try no other.
+/// It does not serve us: a standby, one that is full, a pooler without a server. Behind one that answers, whatever it
+/// says, libpq would try no other.
 void Connection::leave_host() {
   if (settings_.hosts.size() > 1) {
     host_ = (host_ + 1) % settings_.hosts.size();

@@ -386,6 +386,12 @@ TEST_F(PostgresGroup, ALeadThatSomebodyKeepsLockedCostsItsOwnElectionAlone) {
                   "('group', 'new', 1, 0, true, pg_current_xact_id())");
   const auto claim = value(a->commit(claiming(one, 5, first_claims({"new", "other"})), within(6s)));
   EXPECT_TRUE(claim.granted) << "the session is renewed";
+  ASSERT_THAT(value(a->retire({{"b", first.token}}, within(10s))), ElementsAre("b"));
+  Elsewhere floor("select 1 from " + options_.leads + " where election = '' for update");
+  const auto above = value(a->commit(claiming(one, 6, first_claims({"third"})), within(6s)));
+  EXPECT_TRUE(above.granted) << "the session is renewed";
+  EXPECT_THAT(above.refused, ElementsAre(Key("third")));
+  EXPECT_TRUE(value(group()->open(two, session(1), within(10s))).granted) << "a new connection waits for nothing";
 }
 
 /// Everybody claims everything, in an order of his own; some of it is new and some was left behind.

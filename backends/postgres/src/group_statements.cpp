@@ -164,11 +164,12 @@ union all
 select 'notified', {notified} from back having pg_catalog.count(*) {>} 0)";
 
 /// The lead with an empty name is the floor: the greatest token of all that was retired. Its lock is shared, so that no
-/// lead is retired between the read of it and a claim of what is absent.
+/// lead is retired between the read of it and a claim of what is absent. Who is not renewed asks for no lock.
 constexpr std::string_view claiming = R"(
 floor as materialized (
-  select f.token from {leads} as f
-  where f.grp {=} {group} and f.election {=} '' and f.token {<=} {greatest}
+  select f.token from {leads} as f, s
+  where {settings_hold} and exists (select from me)
+    and f.grp {=} {group} and f.election {=} '' and f.token {<=} {greatest}
   for share of f),
 now as materialized (
   select greatest({at_least}, (extract(epoch from clock_timestamp()) {*} 1000)::bigint,

@@ -403,6 +403,21 @@ TEST_F(PostgresFaults, ALockedTableEndsEveryVerbByItsLimitAndLeavesFewSessions) 
   value(table->read(within(10s)));
 }
 
+/// Its sessions keep no setting of ours.
+TEST_F(PostgresFaults, WhoWaitsForALockedTableBehindAPoolerDoesNotStayThere) {
+  Server server;
+  auto options = fresh_table(server.by_socket());
+  const PgBouncer pool(server.directory());
+  options.conninfo = pool.conninfo();
+  const auto table = postgres::store(options, "jobs");
+  value(table->read(within(10s)));
+  Elsewhere holder("lock table " + options.table + " in access exclusive mode", server.by_socket());
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(error_of(table->read(within(300ms))).fault, Fault::timed_out);
+  EXPECT_TRUE(eventually([&] {
+    return sql(server.by_socket(), "select from pg_stat_activity where wait_event_type = 'Lock'").empty();
+  })) << "they wait as long as somebody holds it";
+}
+
 /// Every statement must end within it, also those that introduce us, on a busy machine. It is shorter than the wait for
 /// a lock, which the server ends after half of the call's ten seconds.
 TEST_F(PostgresFaults, ACancelledStatementHadNoEffect) {

@@ -272,7 +272,8 @@ TEST_P(PostgresHostile, AFullQueueOfNoticesCostsThePushAloneAndIsWarnedOfOnce) {
   int refused = 0;
   server.answer_by([&](const std::string& request) -> std::optional<std::string> {
     if (request.find("pg_is_in_recovery") != request.npos) return std::nullopt;
-    if (request.find("pg_catalog.concat($9") != request.npos) return written(12);
+    for (const auto* silent : {"pg_catalog.concat($9", "pg_catalog.concat('tenure_"})
+      if (request.find(silent) != request.npos) return written(12);
     if (request.find("left join") != request.npos || request.find("execute tenure_0") != request.npos)
       return of_width(12, {{std::nullopt, std::nullopt, std::nullopt, std::nullopt, std::nullopt, std::nullopt,
                             std::nullopt, std::nullopt, std::nullopt, std::nullopt, "1", "f"}});

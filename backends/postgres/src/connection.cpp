@@ -522,6 +522,20 @@ std::string Connection::execution(const std::string& name, const std::vector<std
   return out + ')';
 }
 
+/// The text with the tables, as by here(), and with the values in place of $1, $2 and so on.
+std::string Connection::with_values(const Statement& statement, bool notifies) const {
+  std::string out;
+  std::string_view rest = statement.text;
+  for (auto at = rest.find('$'); at != rest.npos; at = rest.find('$')) {
+    out += here(rest.substr(0, at), notifies);
+    rest.remove_prefix(at + 1);
+    const auto digits = std::min(rest.find_first_not_of("0123456789"), rest.size());
+    out += connection_->quote(statement.values.at(tenure::number<std::size_t>(rest.substr(0, digits)).value_or(0) - 1));
+    rest.remove_prefix(digits);
+  }
+  return out + here(rest, notifies);
+}
+
 namespace {
 
 /// Whether the server did nothing because it would not notify. Then it certainly rolled back.
@@ -576,6 +590,10 @@ pqxx::result Connection::ask(const Statement& statement) {
 }
 
 pqxx::result Connection::ask(const Statement& statement, bool notifies) {
+  // A pooler's session keeps no setting of ours, and a statement that waits for its table has run nothing of itself.
+  if (!own_)
+    return run(std::string("select pg_catalog.set_config('lock_timeout', '") + table_lock_timeout + "', true); " +
+               with_values(statement, notifies));
   pqxx::nontransaction transaction(*connection_);
   // libpqxx 6 itself executes what it has prepared, with one round trip each.
   // We do not use exec(): in libpqxx 6.4 it loses the memory of a result when the connection breaks.

@@ -144,6 +144,7 @@ class Connection final : public CallThread::Connection {
   std::string executed(const std::vector<std::string>& statements) const;
   std::string introducing() const;
   std::string execution(const std::string& name, const std::vector<std::string>& values) const;
+  std::string with_values(const Statement& statement, bool notifies) const;
   std::optional<Error> introduce(CallThread::Attempt& attempt);
   pqxx::result look_and_prepare(CallThread::Attempt& attempt);
   static bool stands_elsewhere_alone(const pqxx::result& found);

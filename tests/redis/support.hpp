@@ -45,10 +45,16 @@ inline std::string to_each(const std::string& request, const std::string& answer
   return out;
 }
 
-/// A Sentinel that announces nothing. Whoever asks it for a master is given this one.
+/// A Sentinel that announces nothing. Whoever asks it for a master is given this one. `about`: what it answers to
+/// SENTINEL MASTER, if it is not that.
 class FakeSentinel {
  public:
-  explicit FakeSentinel(int port, std::string host = "127.0.0.1") : host_(std::move(host)), port_(port) {}
+  explicit FakeSentinel(int port, std::string host = "127.0.0.1", std::string about = {})
+      : host_(std::move(host)), about_(std::move(about)), port_(port) {}
+  /// One that knows so many others.
+  static std::string knows(int others) {
+    return "*4\r\n" + text("name") + text("main") + text("num-other-sentinels") + text(std::to_string(others));
+  }
   void name(int port) { port_ = port; }
   std::string address() const { return server_.address(); }
   int port() const { return server_.port(); }
@@ -56,10 +62,16 @@ class FakeSentinel {
  private:
   static std::string text(const std::string& of) { return "$" + std::to_string(of.size()) + "\r\n" + of + "\r\n"; }
 
-  const std::string host_;
+  const std::string host_, about_;
   std::atomic<int> port_;
   FakeServer server_{[this](const std::string& request) {
-    return FakeServer::Answer{to_each(request, "*2\r\n" + text(host_) + text(std::to_string(port_)))};
+    std::string out;
+    for (std::size_t at = 0, next = 0; at != request.npos; at = next) {
+      next = request.find("\r\n*", at + 1);
+      const bool about = request.substr(at, next - at).find("MASTER\r\n") != request.npos;
+      out += about && !about_.empty() ? about_ : "*2\r\n" + text(host_) + text(std::to_string(port_));
+    }
+    return FakeServer::Answer{out};
   }};
 };
 

@@ -157,6 +157,35 @@ TEST_F(RedisTopology, FewerThanHalfOfTheSentinelsAreNotBelievedInAClaim) {
   EXPECT_TRUE(swap(*other, Expected{{1}, {11}}, record(1, 12))) << "a renewal";
 }
 
+/// As where the URL names one address for all of them.
+TEST_F(RedisTopology, SentinelsThatTheUrlDoesNotNameCountInAClaim) {
+  Server a;
+  const FakeSentinel one(a.port(), "127.0.0.1", FakeSentinel::knows(2));
+  const auto backend = open_at("redis+sentinel://" + one.address() + "/main");
+  EXPECT_FALSE(read(*backend).record);
+  expect_error(refused_swap(*backend, std::nullopt, record(1, 11)), Fault::unreachable,
+               {"fewer than half", "they know 3", "name all"});
+  ASSERT_TRUE(swap(*open_at("redis://" + a.address()), std::nullopt, record(1, 11)));
+  EXPECT_TRUE(swap(*backend, Expected{{1}, {11}}, record(1, 12))) << "a renewal";
+  const FakeSentinel two(a.port());
+  const auto both = open_at("redis+sentinel://" + one.address() + "," + two.address() + "/main");
+  EXPECT_TRUE(swap(*both, Expected{{1}, {12}}, record(2, 13))) << "two of three";
+}
+
+TEST_F(RedisTopology, OfSentinelsThatMayNotTellHowManyTheyAreOneWarningTells) {
+  Server a;
+  const std::string refused = "-NOPERM this user has no permissions to run the 'sentinel|master' command\r\n";
+  const FakeSentinel one(a.port(), "127.0.0.1", refused), two(a.port(), "127.0.0.1", refused);
+  tenure::test::Lines lines;
+  const auto backend =
+      store(from_url("redis+sentinel://" + one.address() + "," + two.address() + "/main"), "jobs", lines.log());
+  for (std::uint64_t token = 1; token < 4; ++token)
+    EXPECT_TRUE(
+        swap(*backend, token > 1 ? std::optional(Expected{{token - 1}, {11}}) : std::nullopt, record(token, 11)));
+  const auto all = lines.all();
+  EXPECT_EQ(std::ranges::count_if(all, [](const auto& line) { return line.find("+sentinel|master") != line.npos; }), 1);
+}
+
 /// What the user's function holds is not kept by a thread that nobody waited for: that one ends by itself.
 TEST_F(RedisTopology, NothingIsLeftOfAStoreWithSentinels) {
   Server a;

@@ -25,11 +25,13 @@
 #include <tenure/kit/poll_all.hpp>
 #include <tenure/kit/start_thread.hpp>
 #include <tenure/kit/store.hpp>
+#include <tenure/kit/text.hpp>
 #include <tenure/kit/try_order.hpp>
 #include <tenure/kit/wait.hpp>
 #include <tenure/log.hpp>
 
 #include "options.hpp"
+#include "reply.hpp"
 #include "wire.hpp"
 
 namespace tenure::redis {
@@ -74,6 +76,7 @@ struct Sentinels::State {
     const int event{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
     std::optional<Address> master;
     Time as_of{Time::min()};  ///< When it was asked that.
+    std::size_t knows{};      ///< How many Sentinels there are, itself included.
     bool away{};              ///< We tried it, and it cannot be asked.
     std::optional<Error> error;
     int opening{-1};  ///< The socket that is being made.
@@ -99,7 +102,7 @@ struct Sentinels::State {
   Time doubted{Time::min()};  ///< What was said before says nothing any more.
   std::optional<std::string> warning;
   Waker* caller{};
-  std::atomic<bool> quit{false};
+  std::atomic<bool> quit{false}, warned_of_count{false};
 
   void wake() const {
     const std::uint64_t one = 1;
@@ -123,6 +126,13 @@ struct Sentinels::State {
 
   // ---- judging; the mutex is held ----
 
+  /// How many Sentinels there are: the options may name one address for all of them, or some alone.
+  std::size_t count() const {
+    auto out = all.size();
+    for (const auto& one : all) out = std::max(out, one.knows);
+    return out;
+  }
+
   /// Judges by what was asked at `since` or later. Returns nothing if that is not known yet. Others fail over only if
   /// more than half of all Sentinels agree. So a claim needs half of them: behind a cut that parts them, less may
   /// answer, and name the old master.
@@ -138,12 +148,16 @@ struct Sentinels::State {
     }
     for (const auto& one : named) {
       const auto votes = static_cast<std::size_t>(std::count(named.begin(), named.end(), one));
-      if (votes * 2 > all.size()) return one;
-      if (!may_answer && votes * 2 > named.size() && (!claims || votes * 2 >= all.size())) return one;
+      if (votes * 2 > count()) return one;
+      if (!may_answer && votes * 2 > named.size() && (!claims || votes * 2 >= count())) return one;
     }
     if (may_answer) return std::nullopt;
     if (!named.empty())
-      return Error{Fault::unreachable, "the Sentinels disagree about the master, or fewer than half of them answer"};
+      return Error{Fault::unreachable,
+                   "the Sentinels disagree about the master, or fewer than half of them answer" +
+                       (count() > all.size() ? "; they know " + std::to_string(count()) +
+                                                   " of their kind: name all, each by an address of its own"
+                                             : std::string())};
     return error.value_or(Error{Fault::unreachable, "no Sentinel answers"});
   }
 
@@ -257,6 +271,20 @@ struct Sentinels::State {
     lock.unlock();
     left.request_stop();
     return true;
+  }
+
+  /// Takes in the answer to SENTINEL MASTER. We can do without it.
+  std::optional<Error> counted(std::size_t i, const Reply& reply, const std::string& where) {
+    if (code_of(reply.text) == "NOPERM" && !warned_of_count.exchange(true))
+      warn(where +
+           " may not tell how many Sentinels there are, so a claim counts those alone that the URL names: "
+           "permit it (+sentinel|master), or name all");
+    for (std::size_t at = 0; at + 1 < reply.list.size(); at += 2) {
+      if (reply.list[at].text != "num-other-sentinels") continue;
+      const std::lock_guard lock(mutex);
+      all[i].knows = number<std::size_t>(reply.list[at + 1].text).value_or(0) + 1;
+    }
+    return refused_all(reply, where);
   }
 
   void answered(std::size_t i, const Link& link, Time asked, const Reply& reply) {
@@ -380,7 +408,10 @@ struct Sentinels::State {
     std::vector<HandshakeStep> steps;
     add_auth(steps, wire, login.user, login.password);
     add_client_name(steps, wire, client);
-    if (last)
+    if (!last)
+      steps.push_back(
+          {{"SENTINEL", "MASTER", options.master}, [&](const Reply& reply) { return counted(i, reply, wire.name()); }});
+    else
       steps.push_back({*last, [&](const Reply& reply) -> std::optional<Error> {
                          if (!reply.is_error()) return std::nullopt;
                          return explained(reply, login.password, wire.name(), (*last)[0]);

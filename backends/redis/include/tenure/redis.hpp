@@ -37,7 +37,7 @@ enum class FirstClaim {
 
 /// Where the servers are and how to talk to them. REQUIRES: every candidate of an election reaches the same data.
 struct Options {
-  std::vector<Address> servers{};  ///< These are one server, nodes of one cluster, or Sentinels (port 26379).
+  std::vector<Address> servers{};  ///< These are one server, nodes of one cluster, or all Sentinels (port 26379).
   std::string socket{};            ///< A Unix socket's path, in place of `servers`.
   std::string master{};  ///< What the Sentinels in `servers` call the master. If empty, they are no Sentinels.
   std::string user{}, password{};  ///< AUTH sends them, if there is a password. No user is Redis' "default".
@@ -73,11 +73,10 @@ TENURE_REDIS_EXPORT Options from_url(const std::string& url);
 /// volatile-*. A warning names any other.
 ///
 /// Sentinels: a candidate leaves a master once one of them announces another. Before a claim it asks them: half of all
-/// must name that master, and the majority of those that answer. One danger remains. A leader may be cut off with its
-/// master from every Sentinel that knows better. It then leads on until it hears of the new master. So set `replicas`
-/// to 1 and run two replicas or more. A master that is cut off without them acknowledges nothing, and its leader ends
-/// with its lease. After a fail-over the new master still has a replica. With one replica in all it has none for some
-/// 10 s, until the old master becomes its replica.
+/// that they know must name that master, and the majority of those that answer. One danger remains: a leader that is
+/// cut off with its master from every Sentinel that knows better leads on until it hears of the new master. So set
+/// `replicas` to 1 and run two replicas or more. A master that is cut off without them acknowledges nothing, and its
+/// leader ends with its lease. With one replica in all, a new master has none until the old one becomes it, some 10 s.
 ///
 /// What it costs: it has one connection for commands, and as a follower a second one for SUBSCRIBE. With Sentinels it
 /// has two more to each of them, and a thread for each. CLIENT LIST shows them as "tenure:ELECTION:CANDIDATE".
@@ -85,7 +84,8 @@ TENURE_REDIS_EXPORT Options from_url(const std::string& url);
 /// Rights for the default `prefix`. Who may not SUBSCRIBE notices a release at a lease's end, a new master 1 s late.
 ///   ACL SETUSER u on >secret ~tenure:* &tenure:* +evalsha +eval +hgetall +hmget +hset +hdel +del +exists +time
 ///     +publish +subscribe +info [+client|setname] [+select] [+wait with replicas] [+role with Sentinels]
-///     [+asking in a cluster]; on the Sentinels &+switch-master +subscribe +sentinel|get-master-addr-by-name
+///     [+asking in a cluster]; on the Sentinels &+switch-master +subscribe +sentinel|master
+///     +sentinel|get-master-addr-by-name
 ///
 /// Throws std::invalid_argument for what can never work. The verbs return as an Error what is wrong at the servers.
 TENURE_REDIS_EXPORT std::shared_ptr<Backend> open(const Options& options, const std::string& election,

@@ -334,8 +334,10 @@ bool Connection::stands_elsewhere_alone(const pqxx::result& found) {
                      [](const auto& row) { return row["relname"].is_null() && !row["elsewhere"].is_null(); });
 }
 
-/// Where there is a table of that name that this role does not find, a second one would elect a second leader.
-bool Connection::may_make_tables(const pqxx::result& found) {
+/// Where there is a table of that name that this role does not find, a second one would elect a second leader. So it
+/// would where one that was there has vanished, while candidates run that may find it again.
+bool Connection::may_make_tables(const pqxx::result& found) const {
+  if (!places_.empty()) return false;
   if (stands_elsewhere_alone(found) || found[0]["recovers"].as<bool>()) return false;
   return std::any_of(found.begin(), found.end(), [](const auto& row) { return row["relname"].is_null(); });
 }

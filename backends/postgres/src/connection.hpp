@@ -148,7 +148,7 @@ class Connection final : public CallThread::Connection {
   std::optional<Error> introduce(CallThread::Attempt& attempt);
   pqxx::result look_and_prepare(CallThread::Attempt& attempt);
   static bool stands_elsewhere_alone(const pqxx::result& found);
-  static bool may_make_tables(const pqxx::result& found);
+  bool may_make_tables(const pqxx::result& found) const;
   std::optional<Error> made_beside_another(const pqxx::result& found) const;
   std::optional<pqxx::result> prepare_at_once(CallThread::Attempt& attempt);
   pqxx::result ask_what_stands(const std::string& statements, CallThread::Attempt& attempt);

@@ -319,6 +319,12 @@ Result<std::set<std::string>> retire_now(Connection& connection, const GroupStat
   return first ? Result<std::set<std::string>>(*std::move(first)) : std::move(out);
 }
 
+/// It may find first that the tables have vanished.
+Settings making_no_table(Settings settings) {
+  settings.schema.sql.clear();
+  return settings;
+}
+
 /// One group's sessions and leads: looked at, changed in one statement or two, announced.
 class Group final : public GroupStore {
  public:
@@ -327,7 +333,7 @@ class Group final : public GroupStore {
         statements_(std::make_shared<GroupStatements>(group)),
         notes_(std::make_shared<Notes>(log, "group", group)),
         client_(settings, asking(*statements_, group, notes_)),
-        listener_(settings, Purpose{.name = group, .notes = notes_}) {}
+        listener_(making_no_table(settings), Purpose{.name = group, .notes = notes_}) {}
 
   std::string group() const override { return group_; }
   void joined(const std::string& election) override { joined_.join(election); }

@@ -30,7 +30,7 @@ struct Options {
   std::string user{}, password{};          ///< If not empty, they replace those of conninfo.
   std::string table = "tenure_elections";  ///< It may be "schema.table": letters, digits and '_'. Case counts.
   std::string sessions = "tenure_sessions", leads = "tenure_leads";  ///< The tables of groups, named likewise.
-  bool create_table{};           ///< A connection that finds no table of that name makes it, as create_schema() does.
+  bool create_table{};           ///< A connection that never found a table makes it, as create_schema() does.
   AskCredentials credentials{};  ///< It is called at each login. What it leaves empty keeps its value. libpq reads
                                  ///< .pgpass and the files of TLS anew at each login, too.
 };

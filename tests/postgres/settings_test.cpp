@@ -49,8 +49,18 @@ std::string refusal(const Options& options) {
   return refusal_of([&] { settings_of(options); });
 }
 
-TEST(Settings, AnEmptyConninfoLeavesAllToLibpq) {
-  EXPECT_EQ(told({}), (std::map<std::string, std::string>{{"fallback_application_name", "tenure"}}));
+TEST(Settings, AnEmptyConninfoLeavesAllButANameAndProbesToLibpq) {
+  EXPECT_EQ(told({}), (std::map<std::string, std::string>{{"fallback_application_name", "tenure"},
+                                                          {"keepalives_idle", "15"},
+                                                          {"keepalives_interval", "5"},
+                                                          {"keepalives_count", "3"}}));
+}
+
+/// Else one that only listens would notice after two hours that the other end has gone.
+TEST(Settings, AConnectionThatNobodyAnswersIsProbedAsTheUserSaysOrSoon) {
+  auto own = told(with("keepalives_idle=7 keepalives_count=9"));
+  EXPECT_EQ(own["keepalives_idle"] + own["keepalives_interval"] + own["keepalives_count"], "759");
+  EXPECT_FALSE(told(with("service=mine")).contains("keepalives_idle")) << "the service may say";
 }
 
 /// libpq counts whole seconds from the last whole one: of two it may leave one.

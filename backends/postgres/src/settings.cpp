@@ -224,6 +224,9 @@ Settings settings_with(Schema schema, const Options& options, const std::string&
   pairs.emplace("fallback_application_name", called);
   check_blanks(pairs);
   check_values(pairs);
+  // By the system's own settings, who only listens notices after two hours that the other end has gone.
+  if (!by_service(pairs))
+    pairs.insert({{"keepalives_idle", "15"}, {"keepalives_interval", "5"}, {"keepalives_count", "3"}});
 
   return {.conninfo = joined(pairs),
           .target = target_of(pairs),

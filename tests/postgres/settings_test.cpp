@@ -280,6 +280,24 @@ TEST(Settings, AUrlIsHandedOnAndItsPropertiesAreChecked) {
                                     HasSubstr("put a parameter of libpq into the URL")));
   wrong.properties = {{"table", "a b"}};
   EXPECT_THAT(refused(wrong), HasSubstr("table \"a b\""));
+  wrong.url += "?table=other&sslmode=require";
+  EXPECT_THAT(refused(wrong), HasSubstr("table"));
+  wrong.properties.clear();
+  EXPECT_EQ(refused(wrong), "accepted");
+  const auto url = wrong.url;
+  for (const auto& [more, why] :
+       {std::pair("&table=b", "table twice"), {"&create_table=maybe", "create_table"}, {"&leads=x", "\"leads\""}}) {
+    wrong.url = url + more;
+    EXPECT_THAT(refused(wrong), HasSubstr(why));
+  }
+  wrong = opening;
+  wrong.properties.clear();
+  wrong.url += "?sslmode=require&table=a%20b";
+  EXPECT_THAT(refused(wrong), HasSubstr("table \"a b\""));
+  wrong.url = opening.url + "?table=%zz";
+  EXPECT_THAT(refused(wrong), HasSubstr("%25"));
+  wrong.url = opening.url + "?sessions=ops.s&sslmode=require&leads=ops%2El";
+  EXPECT_NO_THROW(open_group_url(wrong));
   wrong = opening;
   wrong.url = std::string("mysql://u:") + canary + "@h";
   EXPECT_THAT(refused(wrong), HasSubstr("must begin with postgres://"));

@@ -172,9 +172,11 @@ Options options_of(const Opening& opening,
     throw std::invalid_argument("postgres: the URL must begin with postgres:// or postgresql://");
   Options options{.conninfo = opening.url, .user = opening.user, .password = opening.password};
   options.credentials = opening.credentials;
-  Url asked{.scheme = "postgres", .query = {opening.properties.begin(), opening.properties.end()}};
-  if (const auto value = take(options.conninfo, "create_table"); value && !opening.properties.contains("create_table"))
-    asked.query.emplace_back("create_table", *value);
+  Opening ours{.url = "postgres://h", .properties = opening.properties};
+  char before = '?';
+  for (const std::string name : {"create_table", "table", "sessions", "leads"})
+    if (const auto value = take(options.conninfo, name)) ours.url += std::exchange(before, '&') + name + '=' + *value;
+  auto asked = parse_url(ours);
   options.create_table = asked.take_second("create_table", "false", "true");
   for (const auto& [name, table] : tables) asked.take(name, options.*table);
   try {

@@ -57,7 +57,7 @@ std::string copying(char kind, std::size_t width) {
 std::vector<std::string> shapes() {
   std::vector<std::string> out{done, message('I', ""), "",
                                message('N', 'S' + text("WARNING") + 'M' + text("hm") + '\0') + done};
-  for (const std::size_t width : {1u, 2u, 12u, 13u, 14u, 16u, 17u, 19u, 40u}) {
+  for (const std::size_t width : {1u, 2u, 12u, 13u, 14u, 16u, 18u, 19u, 40u}) {
     out.push_back(of_width(width, {}));
     for (const auto& value : {std::optional<std::string>(),
                               {"x"},
@@ -79,11 +79,11 @@ std::vector<std::string> shapes() {
 std::string introduced(int tables, int pid) {
   const std::vector<std::string> names{"pid",      "recovers",     "nspname",   "relname",   "kind",  "persistence",
                                        "may",      "only_reads",   "prepared",  "worked_us", "place", "owner",
-                                       "squatted", "foreign_code", "elsewhere", "notifies",  "number"};
+                                       "squatted", "foreign_code", "elsewhere", "notifies",  "hides", "number"};
   auto out = columns(names);
   for (int i = 0; i < tables; ++i)
     out += row({std::to_string(pid), "f", "public", "t", "r", "p", "t", "f", "t", "1", "public.t", "o", std::nullopt,
-                std::nullopt, std::nullopt, "t", std::to_string(i + 1)});
+                std::nullopt, std::nullopt, "t", "f", std::to_string(i + 1)});
   return out + done;
 }
 

@@ -48,7 +48,8 @@ begin
         'pg_current_snapshot', 'pg_snapshot_xmin', 'pg_snapshot_xmax', 'pg_visible_in_snapshot', 'pg_current_xact_id',
         'to_regclass', 'quote_ident', 'pg_backend_pid', 'pg_is_in_recovery', 'has_table_privilege', 'current_database',
         'has_schema_privilege', 'has_function_privilege', 'pg_get_userbyid', 'string_agg', 'replace', 'hashtext',
-        'pg_advisory_xact_lock', 'to_regprocedure', 'convert_to', 'getdatabaseencoding', 'has_database_privilege', 'age')
+        'pg_advisory_xact_lock', 'to_regprocedure', 'convert_to', 'getdatabaseencoding', 'has_database_privilege', 'age',
+        'row_security_active')
   loop
     execute format('create function trojan.%I(%s) returns %s', f.proname, f.arguments, f.result) || body;
   end loop;
@@ -204,6 +205,21 @@ TEST_F(PostgresTrojan, ARuleIsRefused) {
                {"drop rule \"Stays\" on public." + options_.table});
   admin("drop rule \"Stays\" on " + options_.table);
   value(store(candidate)->read(within(10s)));
+}
+
+/// Who does not see the record of a leader would lead beside it.
+TEST_F(PostgresTrojan, ATableWhosePoliciesMayHideRowsIsRefused) {
+  const auto candidate = role();
+  const auto early = store(candidate);
+  ASSERT_TRUE(applied(early->compare_and_set(std::nullopt, record(1, 1), within(10s))));
+  admin("create policy \"Hides\" on " + options_.table + " using (false); alter table " + options_.table +
+        " enable row level security");
+  const std::string remedy = "alter table " + options_.table + " disable row level security";
+  expect_error(error_of(early->read(within(10s))), Fault::misconfigured, {remedy});
+  expect_error(error_of(store(candidate)->read(within(10s))), Fault::misconfigured, {"row-level security", remedy});
+  EXPECT_TRUE(value(store()->read(within(10s))).record) << "the policies do not hold for this role";
+  admin("alter table " + options_.table + " disable row level security");
+  EXPECT_TRUE(value(early->read(within(10s))).record);
 }
 
 // ---- two tables of one name ----

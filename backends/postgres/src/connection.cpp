@@ -142,6 +142,7 @@ select pg_catalog.pg_backend_pid() as pid, pg_catalog.pg_is_in_recovery() as rec
   coalesce(pg_catalog.has_function_privilege(
     pg_catalog.to_regprocedure('pg_catalog.pg_notify(pg_catalog.text, pg_catalog.text)')::pg_catalog.oid,
     'execute'), false) as notifies,
+  pg_catalog.row_security_active(c.oid) as hides,
   named.number
 from rows from (
     pg_catalog.unnest(pg_catalog.string_to_array({tables}, ';')),
@@ -156,7 +157,7 @@ left join pg_catalog.pg_class as c
   on c.oid {=} coalesce(pg_catalog.to_regclass(named.found_before), pg_catalog.to_regclass(named.name))
 left join pg_catalog.pg_namespace as n on n.oid {=} c.relnamespace
 order by named.number)";
-constexpr int introduction_columns = 17;
+constexpr int introduction_columns = 18;
 
 /// Prepares a session of our own, and does nothing in any other or where the tables will not do. The server itself
 /// decides that: we do not know yet whose session it is, and would pay a round trip to learn it. Compiling a query of
@@ -171,7 +172,7 @@ declare
 begin
   perform pg_catalog.set_config('jit', 'off', true);
   select pg_catalog.bool_and((pid {=} {own_pid} and not recovers and kind {=} 'r' and persistence {=} 'p'
-      and squatted is null and foreign_code is null) is true),
+      and squatted is null and foreign_code is null and not hides) is true),
     pg_catalog.bool_and((may and not only_reads) is true),
     case when pg_catalog.bool_and(notifies) then 'pg_catalog.pg_notify' else 'pg_catalog.concat' end,
     pg_catalog.array_agg(one.place order by one.number)
@@ -443,6 +444,8 @@ std::optional<Error> Connection::inspect(const Table& table, const pqxx::row& fo
                    " has a trigger or a rule that may be by somebody else than its owner, and whose code runs as you: "
                    "drop " +
                        text("foreign_code") + " on " + text("place"));
+  if (found["hides"].as<bool>())
+    return explained("42501", "row-level security hides rows of " + table.name + " from this role", settings_, where_);
   if (found["only_reads"].as<bool>()) read_only_ = explained("25006", "the session may only read", settings_, where_);
   if (!found["may"].as<bool>())
     read_only_ = explained("42501", "a privilege on " + table.name + " is missing", settings_, where_);
@@ -488,7 +491,10 @@ std::string Connection::here(std::string_view text, bool notifies) const {
 /// session of our own, which a pooler's is not.
 std::vector<std::string> Connection::preparations() const {
   std::vector<std::string> out{std::string("set lock_timeout = '") + table_lock_timeout + '\'',
-                               "set plan_cache_mode = force_generic_plan", "set tenure.prepared = on", "set jit = off",
+                               "set plan_cache_mode = force_generic_plan",
+                               "set tenure.prepared = on",
+                               "set jit = off",
+                               "set row_security = off",  // Then rows that are hidden from us are an error.
                                "set search_path = pg_catalog, pg_temp"};
   out.insert(out.end(), purpose_.settings.begin(), purpose_.settings.end());
   for (const auto& [text, name] : names_) out.push_back(joined("prepare " + name, " as ", {text}));

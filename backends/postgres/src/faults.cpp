@@ -41,6 +41,10 @@ constexpr std::array meanings{
     Meaning{"42501", Fault::forbidden, "grant usage on that schema to the candidates' role", "for schema"},
     Meaning{"42501", Fault::forbidden, "grant connect on that database to the candidates' role", "for database"},
     Meaning{"42501", Fault::forbidden, "grant execute on that function to the candidates' role", "for function"},
+    Meaning{"42501", Fault::misconfigured,
+            "a leader whom a policy hides would have a second one beside him: alter table {table} disable row level "
+            "security, or alter the candidates' role with bypassrls",
+            "row-level security"},
     Meaning{"42501", Fault::forbidden,
             "run as the table's owner: grant {rights} on {table} to the candidates' role; and grant usage on "
             "its schema, connect on the database"},

@@ -50,11 +50,11 @@ struct Options {
 /// returns at once. Behind a pooler a session cannot listen, and is left as it was; elsewhere LISTEN or NOTIFY may be
 /// refused. Then followers wait for the end of the lease that they saw, and a warning says so once.
 ///
-/// Rights: a candidate's role needs SELECT, INSERT and UPDATE on the table. An observer's role needs SELECT. A
-/// candidate that may not write is warned while it still waits. A table's owner can run SQL as whoever uses it, so a
-/// table that anybody could have made is refused: revoke create on schema public from public, as PostgreSQL 15 does.
-/// Without a schema the table is looked for in the role's search_path, once. A role with another path may find, and
-/// lead by, another one: a warning says so. One is refused in a schema that a stranger may have called like the role.
+/// Rights: a candidate's role needs SELECT, INSERT and UPDATE on the table, an observer's SELECT. Row-level security
+/// must hide no row from it. A candidate that may not write is warned. A table's owner can run SQL as whoever uses it,
+/// so a table that anybody could have made is refused: revoke create on schema public from public, as PostgreSQL 15
+/// does. Without a schema the table is looked for in the role's search_path, once. Another role may find, and lead by,
+/// another one: a warning says so. One is refused in a schema that a stranger may have called like the role.
 ///
 /// What is safe: an answered write is on disk, because synchronous_commit=off is overruled for our writes. A release is
 /// the exception. If a crash of the server loses one, the successor waits for the rest of the lease. An UNLOGGED table

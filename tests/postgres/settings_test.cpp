@@ -249,11 +249,13 @@ TEST(Settings, ServersThatTlsDoesNotVerifyAreWarnedOf) {
   EXPECT_THAT(unverified("postgres://db.example/x?sslmode=require"), ElementsAre("db.example"));
   for (const std::string fine :
        {"", "host=localhost,127.0.0.1,::1", "host=/run/postgresql", "host=db.example sslmode=verify-full",
-        "host=db.example sslmode=verify-ca", "service=mine"})
+        "host=db.example sslmode=verify-ca", "host=db.example sslrootcert=system", "service=mine"})
     EXPECT_THAT(unverified(fine), IsEmpty()) << fine;
   EXPECT_THAT(unverified("hostaddr=10.0.0.7"), ElementsAre("10.0.0.7"));
   EXPECT_THAT(unverified("host=localhost,b hostaddr=10.0.0.7,127.0.0.1"), ElementsAre("localhost"))
       << "hostaddr tells where the connection leads";
+  EXPECT_EQ(told(with("host=db.example sslrootcert=system"))["sslmode"], "verify-full") << "also before libpq 16";
+  EXPECT_THAT(unverified("host=db.example sslrootcert=system sslmode=require"), ElementsAre("db.example"));
   std::vector<std::string> logged;
   open(with("host=db.example"), "jobs", {}, [&](const LogLine& line) { logged.push_back(line.message); });
   EXPECT_THAT(logged, ElementsAre(HasSubstr("sslmode=verify-full")));

@@ -223,6 +223,9 @@ Settings settings_with(Schema schema, const Options& options, const std::string&
   if (!options.password.empty()) pairs["password"] = options.password;
   pairs.emplace("fallback_application_name", called);
   check_blanks(pairs);
+  // An older libpq would read a file of that name, if there is one, and then verify nothing.
+  if (effective(pairs, "sslrootcert", "PGSSLROOTCERT") == "system" && effective(pairs, "sslmode", "PGSSLMODE").empty())
+    pairs["sslmode"] = "verify-full";
   check_values(pairs);
   // By the system's own settings, who only listens notices after two hours that the other end has gone.
   if (!by_service(pairs))

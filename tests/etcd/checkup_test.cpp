@@ -72,6 +72,22 @@ TEST(EtcdCheckup, AReleaseThatBreaksAPromiseIsWrong) {
   for (const auto* mixed : {"3.5.3", "3.10.0", "4.0.1", "3.5.21"}) EXPECT_TOLD(of(mixed), "note: the members are of");
 }
 
+/// A member that is alone may answer before its log is on disk.
+TEST(EtcdCheckup, AReleaseThatLosesWritesOfAMemberThatIsAloneIsWrongThere) {
+  const auto of = [](const std::string& version, int voters) {
+    auto said = well();
+    said.list = members(voters, 1);
+    for (auto& member : said.members) member.status = status_of(version);
+    return told(said);
+  };
+  for (const auto* lossy : {"3.4.0", "3.4.20", "3.5.3", "3.5.4"}) {
+    EXPECT_TOLD(of(lossy, 1), "WRONG: etcd " + std::string(lossy) + " may lose who leads");
+    EXPECT_TOLD(of(lossy, 3), "fine: the server is etcd ");
+  }
+  for (const auto* sound : {"3.4.21", "3.4.23", "3.5.5", "3.5.21", "3.6.0"})
+    EXPECT_TOLD(of(sound, 1), "fine: the server is etcd ");
+}
+
 TEST(EtcdCheckup, AClusterThatCannotLoseAMemberIsDoubtful) {
   const auto of = [](Json list, const Options& options = three) {
     auto said = well();

@@ -33,6 +33,12 @@ std::string told(const Error& error) { return printable(error.message, 1000); }
 /// Releases that lose acknowledged writes if they are killed under load.
 bool loses_writes(const std::string& version) { return version == "3.5.0" || version == "3.5.1" || version == "3.5.2"; }
 
+/// Those that lose them also at other times, if their member is alone: it answers before its log is on disk.
+bool loses_writes_alone(const std::string& version) {
+  const auto patch = version.size() > 4 ? number<int>(version.substr(4)) : std::nullopt;
+  return patch && ((version.starts_with("3.4.") && *patch <= 20) || (version.starts_with("3.5.") && *patch <= 4));
+}
+
 bool too_old(const std::string& version) {
   const auto dot = version.find('.');
   const auto major = number<int>(version.substr(0, dot));
@@ -41,7 +47,7 @@ bool too_old(const std::string& version) {
   return !major || !minor || std::pair(*major, *minor) < std::pair(3, 4);
 }
 
-Check of_versions(const std::vector<MemberSaid>& members) {
+Check of_versions(const std::vector<MemberSaid>& members, bool alone) {
   std::set<std::string> versions;
   for (const auto& member : members)
     if (member.status) versions.insert(printable(text_at(*member.status, "/version"), 40));
@@ -50,6 +56,9 @@ Check of_versions(const std::vector<MemberSaid>& members) {
   for (const auto& version : versions) all += (all.empty() ? "" : ", ") + version;
   if (std::any_of(versions.begin(), versions.end(), too_old))
     return Check::wrong("etcd " + all + " is too old", "upgrade the members to 3.4 or newer");
+  if (alone && std::any_of(versions.begin(), versions.end(), loses_writes_alone))
+    return Check::wrong("etcd " + all + " may lose who leads if its only member crashes",
+                        "upgrade it to 3.4.21, 3.5.5 or newer, or run three members");
   if (std::any_of(versions.begin(), versions.end(), loses_writes))
     return Check::wrong("etcd " + all + " may lose who leads if a member is killed under load",
                         "upgrade the members to 3.5.3 or newer");
@@ -60,14 +69,18 @@ Check of_versions(const std::vector<MemberSaid>& members) {
 
 // ---- members ----
 
-Check of_cluster(const Result<Json>& list, const Options& options) {
-  if (!list) return Check::doubtful("the cluster does not tell its members: " + told(list.error()), "ask as root");
-  const auto members = objects_at(*list, "/members");
+std::size_t voters_of(const Json& list) {
+  const auto members = objects_at(list, "/members");
   const auto learners = std::count_if(members.begin(), members.end(), [](const Json& member) {
     const auto learner = member.find("isLearner");
     return learner != member.end() && *learner == true;
   });
-  const auto voters = members.size() - static_cast<std::size_t>(learners);
+  return members.size() - static_cast<std::size_t>(learners);
+}
+
+Check of_cluster(const Result<Json>& list, const Options& options) {
+  if (!list) return Check::doubtful("the cluster does not tell its members: " + told(list.error()), "ask as root");
+  const auto voters = voters_of(*list);
   const auto may_fail = voters == 0 ? 0 : (voters - 1) / 2;
   const auto what = "the cluster has " + std::to_string(voters) + " member(s) that vote and a leader, so that " +
                     std::to_string(may_fail) + " may fail";
@@ -245,7 +258,8 @@ Result<ClusterSaid> ask_cluster(const Options& options, const Keys& keys, const 
 }  // namespace
 
 Checks checks_of(const ClusterSaid& said, const Options& options) {
-  Checks out{of_versions(said.members), of_cluster(said.list, options)};
+  const bool alone = said.list && voters_of(*said.list) == 1;
+  Checks out{of_versions(said.members, alone), of_cluster(said.list, options)};
   add_silent_members(out, said.members);
   add_alarms(out, said.alarms);
   out.push_back(of_space(said.members));

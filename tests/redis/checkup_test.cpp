@@ -58,7 +58,9 @@ TEST(RedisCheckup, WithoutAnAppendOnlyFileAFirstClaimAtOnceIsWrong) {
   Options at_once;
   at_once.first_claim = FirstClaim::at_once;
   expect(Check::Is::fine, "appendonly is on", check(of_disk, {}));
-  expect(Check::Is::fine, "appendonly is on", check(of_disk, {}, at_once));
+  const auto last_second = check(of_disk, {}, at_once);
+  expect(Check::Is::doubtful, "appendonly is on", last_second);
+  EXPECT_THAT(last_second.remedy, HasSubstr("appendfsync always"));
   expect(Check::Is::doubtful, "a term later", check(of_disk, {{"aof_enabled", "0"}}));
   expect(Check::Is::wrong, "two may lead", check(of_disk, {{"aof_enabled", "0"}}, at_once));
 }

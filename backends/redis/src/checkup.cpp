@@ -34,8 +34,14 @@ Check of_memory(const std::string& info) {
 }
 
 Check of_disk(const std::string& info, const Options& options) {
-  if (info_field(info, "aof_enabled") == "1") return Check::fine("appendonly is on: a restart keeps the records");
-  if (options.first_claim == FirstClaim::at_once)
+  const bool at_once = options.first_claim == FirstClaim::at_once;
+  if (info_field(info, "aof_enabled") == "1")
+    return at_once ? Check::doubtful(
+                         "appendonly is on, and first_claim is at_once: unless appendfsync is always, a crash "
+                         "of the host may lose the record of its last second, and then two may lead",
+                         "set appendfsync always, or leave out first_claim=at_once")
+                   : Check::fine("appendonly is on: a restart keeps the records");
+  if (at_once)
     return Check::wrong("appendonly is off, and first_claim is at_once: after a restart two may lead",
                         "set appendonly yes and appendfsync always, or leave out first_claim=at_once");
   return Check::doubtful("appendonly is off: after a restart the first leader begins a term later",

@@ -225,11 +225,6 @@ std::optional<Error> Wire::send(const std::vector<Command>& commands) {
   return std::nullopt;
 }
 
-Result<Reply> Wire::ask(const Command& command) {
-  if (auto error = send({command})) return *error;
-  return receive();
-}
-
 Result<Reply> Wire::receive() {
   for (;;) {
     auto come = next();

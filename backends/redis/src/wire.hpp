@@ -62,7 +62,6 @@ class Wire {
   /// Sends all of them in one write.
   std::optional<Error> send(const std::vector<Command>& commands);
   Result<Reply> receive();
-  Result<Reply> ask(const Command& command);
 
   /// From now on no read or write blocks, and all is asked by exchanges. One that is over() before its answer has come
   /// gets its no_answer(). Then the answer is owed: receive() returns it to whoever comes next.

@@ -25,7 +25,7 @@ struct Options {
   ///
   /// Unless it sets connect_timeout, an attempt to connect ends after 3 s per server. If that was too little, the next
   /// attempts take longer, up to 9 s. Unless it sets application_name, the server knows the connection as
-  /// "tenure ELECTION CANDIDATE". Unless it sets keepalives_idle and the like, one that nobody answers ends in 30 s.
+  /// "tenure ELECTION CANDIDATE". Unless it sets keepalives_idle and the like, an idle one without a peer ends in 30 s.
   std::string conninfo{};
   std::string user{}, password{};          ///< If not empty, they replace those of conninfo.
   std::string table = "tenure_elections";  ///< It may be "schema.table": letters, digits and '_'. Case counts.

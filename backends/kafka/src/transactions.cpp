@@ -125,8 +125,9 @@ class Transactions::Producer {
   }
 
   void open(Limit within) {
-    handle_ = std::make_shared<Handle>(log_);
-    handle_->rk.reset(make_handle(RD_KAFKA_PRODUCER, properties_, handle_->callbacks));
+    const auto handle = std::make_shared<Handle>(log_);
+    handle->rk.reset(make_handle(RD_KAFKA_PRODUCER, properties_, handle->callbacks));  // It may throw.
+    handle_ = handle;
     const auto by = boot_clock().now() + within;
     if (const auto failed = tried(by, [&] { return rd_kafka_init_transactions(handle_->rk.get(), left(by)); }))
       fail(*failed);

@@ -583,6 +583,23 @@ TEST_F(NeliAwait, WhatNeedsTheUserIsReportedOnceAndEndsAWait) {
   EXPECT_EQ(s.take_answer<Unknown>().error, session);
 }
 
+/// It commits nothing, and no answer says that the trouble is over.
+TEST_F(NeliAwait, ABystandersTroubleIsToldOnceAndThenItFollowsAgain) {
+  s.join(record(41));
+  s.assigned(false);
+  const Error refused{Fault::forbidden, "the token source failed"};
+  for (int i = 0; i < 2; ++i) {
+    s.give(fact::Troubled{s.handle, refused});
+    s.call(Verb::acquire);
+    EXPECT_EQ(s.take_answer<Unknown>().error, refused) << "again, if it comes again";
+    s.await(of_41);
+    s.advance(250ms);
+    s.observed(record(41, "other", false, 2));
+    s.call(Verb::acquire);
+    EXPECT_EQ(s.take_answer<Denied>().holder->token, Token{41});
+  }
+}
+
 TEST_F(NeliIdle, ClosingLeavesTheGroup) {
   s.lead();
   s.give(fact::Closing{});

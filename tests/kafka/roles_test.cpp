@@ -171,6 +171,18 @@ TEST_F(Roles, TheTroubleOfAMemberThatIsGoneFailsNoOpenOfALaterSession) {
   EXPECT_TRUE(s.done().granted);
 }
 
+TEST_F(Roles, TheTroubleOfAMemberThatOwnsNothingFailsOneWriteAndNoMore) {
+  s.join({});
+  for (int i = 0; i < 2; ++i) {
+    s.give(role_fact::Troubled{s.handle, {Fault::forbidden, "the token source failed"}});
+    s.commit();
+    EXPECT_TRUE(s.failed()) << "again, if it comes again";
+    s.commit();
+    ASSERT_FALSE(s.failed());
+    EXPECT_TRUE(s.done().granted);
+  }
+}
+
 TEST_F(Roles, R14AMemberThatMayNotJoinIsOpenedAnew) {
   s.open();
   const auto refuse_for = [&](Clock::Duration by) {

@@ -460,6 +460,7 @@ void Neli::serve_acquire() {
     // New trouble is told at once. The same trouble is told at the caller's limit, or its loop would be a hot one.
     if (told_ == error && !due(call_->by - reply_reserve)) return;
     told_ = error;
+    if (bystander()) member_.trouble.reset();  // No answer of its own ends it. It is reported again while it lasts.
     return reply(Unknown{*error});
   }
   told_.reset();

@@ -465,7 +465,11 @@ void RoleMachine::serve_write(const role_call::Write& write) {
   }
   if (!plan.commits.empty()) return send(std::move(plan), call_->id);
   if (idle)
-    if (const auto error = trouble()) return fail(*error);
+    if (const auto error = trouble()) {
+      // No answer ends it where nothing is asked. It is reported again while it lasts.
+      if (member_.assigned() && !owes()) member_.trouble.reset();
+      return fail(*error);
+    }
   carry_out(Sent{.counts_from = called_at_, .call = call_->id, .plan = std::move(plan)});
 }
 

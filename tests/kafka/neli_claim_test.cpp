@@ -544,6 +544,27 @@ TEST_F(NeliWait, AnObserversOlderAnswerForALeaseIsAnAlarm) {
   EXPECT_EQ(s.take_answer<Denied>().holder->token, Token{30});
 }
 
+TEST_F(NeliWait, AfterALostCommitAFollowerFollowsTheRenewalsOfTheLowerToken) {
+  s.join(record(41));
+  s.assigned(false);
+  s.await(of_41);
+  s.stands(record(31));
+  s.advance(lease + 250ms);
+  EXPECT_TRUE(s.did<effect::Tell>());
+  s.forget();
+  for (std::uint64_t seq = 2; seq < 20; ++seq) {
+    s.stands(record(31, "other", false, seq));
+    s.advance(1s);
+    s.call(Verb::acquire);
+    const auto holder = s.take_answer<Denied>().holder;
+    ASSERT_TRUE(holder);
+    EXPECT_EQ(holder->token, Token{31});
+    EXPECT_GT(holder->remaining, lease - 2s) << seq;
+    s.await(*holder);
+  }
+  EXPECT_FALSE(s.did<effect::Tell>()) << "told once";
+}
+
 // ---- rules 8 to 10: claim ----
 
 TEST_F(NeliClaim, IsSentForACallOnly) {

@@ -155,6 +155,7 @@ class NeliState {
     d.add(since(view.stale_since_));
     d.add(since(view.absent_since_));
     d.add(view.highest_.value);
+    d.add(view.least_.value);
     d.add(n_.tried_.value);
     d.add(view.ever_seen_);
   }

@@ -184,6 +184,34 @@ TEST(RecordView, AnOlderAnswerThatLastsForALeaseIsALostCommit) {
   EXPECT_EQ(v.highest(), Token{41});
 }
 
+/// Whoever leads by a lower token never saw the lost one.
+TEST(RecordView, AfterALostCommitTheRenewalsOfTheLowerTokenAreFollowed) {
+  auto v = view();
+  v.observed(record(41), start);
+  v.observed(record(31), start + 1s);
+  auto now = start + 1s + lease;
+  ASSERT_EQ(v.observed(record(31), now).fell_from, Token{41});
+  for (std::uint64_t seq = 2; seq < 20; ++seq) {
+    now += 1s;
+    EXPECT_EQ(v.observed(record(31, "other", false, seq), now).fell_from, std::nullopt) << seq;
+    EXPECT_EQ(incumbent(v, now).remaining, lease) << seq;
+  }
+  EXPECT_EQ(v.observed(record(30), now).fell_from, std::nullopt);
+  EXPECT_EQ(incumbent(v, now).token, Token{31}) << "an older answer is still one";
+  EXPECT_EQ(v.believed(record(31, "other", true, 20), now, now).fell_from, std::nullopt) << "told once";
+  EXPECT_EQ(v.claimable_at(now, false), at_once);
+  EXPECT_EQ(v.next_token({}, 0), Token{42}) << "above what was lost";
+}
+
+TEST(RecordView, AnAcknowledgedTokenThatFellToTheSameRecordIsAnotherAlarm) {
+  auto v = view();
+  v.observed(record(41), start);
+  ASSERT_EQ(v.believed(record(30), start, start).fell_from, Token{41});
+  v.acknowledged({42});
+  EXPECT_EQ(v.believed(record(30), start + 1h, start).fell_from, Token{42});
+  EXPECT_EQ(v.claimable_at(start, false), start + 1h + lease);
+}
+
 TEST(RecordView, AnOlderAnswerBetweenTwoGoodOnesIsForgotten) {
   auto v = view();
   v.observed(record(41), start);

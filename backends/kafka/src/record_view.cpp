@@ -20,6 +20,7 @@ RecordView::RecordView(std::string incarnation, Duration lease, bool first_claim
     : incarnation_(std::move(incarnation)),
       first_claim_waits_(first_claim_waits),
       highest_(highest),
+      least_(highest),
       ever_seen_(highest.value > 0),
       longest_lease_(lease) {}
 
@@ -44,18 +45,18 @@ RecordView::Finding RecordView::believed(const std::optional<Commit>& read, Time
     absent_since_.reset();
   else if (!absent_since_)
     absent_since_ = assigned_at;
-  const bool alarmed = seen_ && seen_->commit == read && seen_->suspect;
-  return token_of(read) < highest_ && !alarmed ? alarm(read, now) : see(read, now, false);
+  return token_of(read) < least_ ? alarm(read, now) : see(read, now, false);
 }
 
 void RecordView::acknowledged(Token token) {
   highest_ = std::max(highest_, token);
+  least_ = std::max(least_, token);
   ever_seen_ = true;
 }
 
 /// Older than what we know: an answer that was overtaken.
 bool RecordView::stale(const std::optional<Commit>& read) const {
-  if (token_of(read) != highest_) return token_of(read) < highest_;
+  if (token_of(read) != least_) return token_of(read) < least_;
   if (!seen_ || !seen_->record || !read || token_of(seen_->commit) != token_of(read)) return false;
   const auto record = decode(read->metadata);
   return record && record->who.incarnation == seen_->record->who.incarnation && record->seq < seen_->record->seq;
@@ -64,14 +65,16 @@ bool RecordView::stale(const std::optional<Commit>& read) const {
 RecordView::Finding RecordView::alarm(const std::optional<Commit>& read, Time now) {
   stale_since_.reset();
   seen_.reset();
+  const auto before = std::exchange(least_, Token{});  // From here on its renewals are followed.
   auto found = see(read, now, true);
-  if (!read || decode(read->metadata)) found.fell_from = highest_;  // else its writer, not the store, is to blame
+  if (!read || decode(read->metadata)) found.fell_from = before;  // else its writer, not the store, is to blame
   return found;
 }
 
 RecordView::Finding RecordView::see(const std::optional<Commit>& read, Time now, bool suspect) {
   const bool known = seen_ && seen_->commit == read;
   highest_ = std::max(highest_, token_of(read));
+  least_ = std::max(least_, token_of(read));
   ever_seen_ = ever_seen_ || read.has_value();
   if (known) return {};
   seen_ = Seen{.commit = read, .record = {}, .first_seen = now, .suspect = suspect};

@@ -80,6 +80,7 @@ class RecordView {
   std::optional<Time> stale_since_;
   std::optional<Time> absent_since_;  ///< The assignment since whose read no record stood, of this handle.
   Token highest_;                     ///< ever read, or acknowledged to us
+  Token least_;                       ///< A read of less is old. The highest, until the store lost that.
   bool ever_seen_{};
   Duration longest_lease_{};
 };

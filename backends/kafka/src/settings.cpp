@@ -40,6 +40,7 @@ constexpr Owned owned_properties[] = {
      "only the classic protocol fences offset commits by an assignor that we choose"},
     {"group.protocol.type", "the group is one of consumers"},
     {"partition.assignment.strategy", "range gives partition 0 to the lowest rank, so that a leader stays"},
+    {"client.rack", "nothing is fetched, and from librdkafka 2.2 on it decides who owns partition 0"},
     {"session.timeout.ms max.poll.interval.ms", "it follows from the Timing's term: use Options::session"},
     {"heartbeat.interval.ms", "it follows from the Timing's renew: use Options::heartbeat"},
     {"isolation.level", "reads must wait for commits in flight"},

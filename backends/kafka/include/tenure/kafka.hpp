@@ -55,8 +55,8 @@ struct Options {
   /// A follower reads this often who leads. By default it is the heartbeat, or half of that if that is below 500 ms.
   std::optional<Clock::Duration> observe_every{};
 
-  /// Further properties of librdkafka: security.protocol, sasl.*, ssl.*, client.rack, ... Some are refused, with the
-  /// reason, because the election decides them. No URL and no document can set those that load or run code.
+  /// Further properties of librdkafka: security.protocol, sasl.*, ssl.*, ... Some are refused, with the reason, because
+  /// the election decides them. No URL and no document can set those that load or run code.
   std::map<std::string, std::string> properties{};
   /// In place of sasl.username and .password. Asked in open(), which fails if it throws, and some seconds after a
   /// broker refused a login.

@@ -92,6 +92,15 @@ TEST(KafkaSettings, PropertiesThatTheElectionDecidesAreRefusedWithTheReason) {
   EXPECT_TRUE(mentions(refusal(o), "it decides who owns partition 0")) << refusal(o);
 }
 
+TEST(KafkaSettings, NoPropertyMakesReadsThatDoNotWaitForTransactions) {
+  for (const auto* name :
+       {"isolation.level", "api.version.request", "api.version.fallback.ms", "broker.version.fallback"}) {
+    auto o = options();
+    o.properties[name] = "0";
+    EXPECT_TRUE(mentions(refusal(o), "decided by the election: reads must wait for")) << name << refusal(o);
+  }
+}
+
 TEST(KafkaSettings, UnknownPropertiesAndValuesSayWhatLibrdkafkaSays) {
   auto o = options();
   o.properties["no.such.thing"] = "5";

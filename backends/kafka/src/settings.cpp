@@ -44,6 +44,8 @@ constexpr Owned owned_properties[] = {
     {"session.timeout.ms max.poll.interval.ms", "it follows from the Timing's term: use Options::session"},
     {"heartbeat.interval.ms", "it follows from the Timing's renew: use Options::heartbeat"},
     {"isolation.level", "reads must wait for commits in flight"},
+    {"api.version.request api.version.fallback.ms broker.version.fallback",
+     "reads must wait for open transactions, and older versions of the request cannot ask for that"},
     {"enable.auto.commit auto.commit.interval.ms auto.commit.enable enable.auto.offset.store offset.store.method "
      "offset.store.sync.interval.ms",
      "an offset commit is the claim to lead"},

@@ -2,11 +2,11 @@
 // Goal: no order of events makes two candidates lead at once, or a token serve twice. Method: the orders up to a depth,
 // breadth first, of the real Neli of two candidates at a model of a group's coordinator.
 //
-// The model knows: joining, rebalances, any member as the owner, evictions, a LeaveGroup that comes late; commits that
-// are handled late, answered late or never, and those of a lost connection handled after newer ones. A commit carries
-// the generation of the moment when it is handled, the worst that the client library does; one of a lost connection
-// that of its loss. The coordinator judges member and generation, never ownership. One clock for all moves by a lease
-// at a time, or by half of one: a lease is over or it is not.
+// The model knows: joining, rebalances, any member as the owner, evictions, also of one that joins and is not told; a
+// LeaveGroup that comes late; commits that are handled late, answered late or never, and those of a lost connection
+// handled after newer ones. A commit carries the generation of the moment when it is handled, the worst that the client
+// library does; one of a lost connection that of its loss. The coordinator judges member and generation, never
+// ownership. One clock for all moves by a lease at a time, or by half of one: a lease is over or it is not.
 //
 // It is a reduction, and no proof. Some steps happen at once: a follower's hearing of its assignment, reads that
 // nothing on its way can change, the renewed acquire of one that waited. Each run has a budget of faults, releases,
@@ -76,6 +76,7 @@ class NeliState {
     return n_.tenure_ && now_ < n_.tenure_->deadline && !(n_.call_ && n_.call_->verb == Verb::release);
   }
   std::string nonce() const { return n_.member_ ? n_.member_->nonce : std::string(); }
+  std::string member() const { return n_.member_ ? n_.member_->member : std::string(); }
   std::uint64_t outstanding() const { return n_.member_ && n_.member_->outstanding ? n_.member_->outstanding->id : 0; }
 
   void digest(Digest& d) const {
@@ -128,7 +129,7 @@ class NeliState {
     if (!n_.member_) return;
     const auto& m = *n_.member_;
     d.add_flags({m.assigned, n_.owner_, m.lost, m.keeps_rank, m.fenced, m.doubtful, m.nonce_stands, n_.believed_,
-                 m.reading.has_value(), m.founder, m.late_claim, n_.made_room_});
+                 m.reading.has_value(), m.founder, m.late_claim, n_.made_room_, m.member.empty()});
     d.add(since(m.joined_at));
     d.add(n_.ranked_.value);
     d.add(since(m.owes_since));
@@ -195,6 +196,7 @@ struct Step {
     revoke,    // it hears of a rebalance
     complete,  // all have joined: it owns partition 0 from here on
     lose,      // it hears that it was evicted
+    rejoin,    // it was evicted while it joined, so it joins anew, by another id
     serve,     // the coordinator handles its commit, and it hears the answer
     handle,    // ... handles its commit
     answer,    // ... and it hears the answer, later
@@ -210,9 +212,9 @@ struct Step {
   std::uint8_t who{};
 };
 
-constexpr std::array<const char*, Step::kinds> names{"tick",   "acquire",  "renew", "release", "observe", "read",
-                                                     "revoke", "complete", "lose",  "serve",   "handle",  "answer",
-                                                     "late",   "cut",      "again", "evict",   "leave",   "foreign"};
+constexpr std::array<const char*, Step::kinds> names{
+    "tick",  "acquire", "renew",  "release", "observe", "read",  "revoke", "complete", "lose",   "rejoin",
+    "serve", "handle",  "answer", "late",    "cut",     "again", "evict",  "leave",    "foreign"};
 
 struct Budget {
   std::uint8_t ticks{3}, cuts{1}, evictions{1}, releases{1}, sightings{1}, slow{1}, foreign{0};
@@ -234,6 +236,7 @@ struct Member {
   Neli neli;
   std::uint64_t calls{}, handle{}, reading{}, observing{};
   std::optional<Verb> calling;
+  bool evicted_joining{};
   std::uint64_t digested{};
 };
 
@@ -369,7 +372,7 @@ void World::steps(std::vector<Step>& out) const {
     if (m.reading) out.push_back({Step::read, who});
     if (!m.handle) continue;
     const auto* in = joined(who);
-    if (!in) out.push_back({Step::lose, who});
+    if (!in) out.push_back({m.evicted_joining ? Step::rejoin : Step::lose, who});
     if (in && rebalancing_ && !in->ready && !in->told) out.push_back({Step::revoke, who});
     if (in && budget_.evictions) out.push_back({Step::evict, who});
   }
@@ -412,6 +415,7 @@ void World::take(Step step) {
     case Step::revoke: revoke(who); break;
     case Step::complete: complete(who); break;
     case Step::lose: give(who, fact::Revoked{members_[who]->handle, true}); break;
+    case Step::rejoin: join(who); break;
     case Step::handle:
       --budget_.slow;
       handle(*first(false));
@@ -431,6 +435,7 @@ void World::take(Step step) {
     case Step::again: send_again(who); break;
     case Step::evict:
       --budget_.evictions;
+      edit(who).evicted_joining = joined(who)->ready;
       remove(joined(who)->id);
       break;
     case Step::leave: leave(who); break;
@@ -522,6 +527,7 @@ void World::carry(std::uint8_t who, const effect::Reply& reply) {
 
 void World::carry(std::uint8_t who, const effect::Open& open) {
   edit(who).handle = open.handle;
+  edit(who).evicted_joining = false;
   join(who);
 }
 
@@ -595,7 +601,7 @@ void World::complete(std::uint8_t owner) {
     j.counts = true;
   }
   const auto told = group_;
-  for (const auto& j : told) give(j.who, fact::Assigned{j.handle, j.who == owner, generation_});
+  for (const auto& j : told) give(j.who, fact::Assigned{j.handle, j.who == owner, generation_, std::to_string(j.id)});
 }
 
 void World::revoke(std::uint8_t who) {
@@ -681,7 +687,8 @@ std::uint64_t World::digest() {
     if (!m->digested) {
       Digest of_member;
       NeliState(m->neli, now_).digest(of_member);
-      of_member.add_flags({m->handle != 0, m->reading != 0, m->observing != 0, m->calling.has_value()});
+      of_member.add_flags(
+          {m->handle != 0, m->reading != 0, m->observing != 0, m->calling.has_value(), m->evicted_joining});
       m->digested = of_member.value();
     }
     d.add(m->digested);
@@ -693,7 +700,8 @@ std::uint64_t World::digest() {
   };
   for (const auto& j : group_) {
     d.add(j.who);
-    d.add_flags({j.ghost, j.ready, j.told, j.counts, j.handle == members_[j.who]->handle});
+    d.add_flags({j.ghost, j.ready, j.told, j.counts, j.handle == members_[j.who]->handle,
+                 NeliState(members_[j.who]->neli, now_).member() == std::to_string(j.id)});
   }
   d.add(static_cast<std::uint64_t>(std::min(generation_, 2)));
   d.add(rebalancing_);

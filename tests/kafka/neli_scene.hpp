@@ -107,7 +107,9 @@ class Scene {
     give(fact::Observed{take<effect::Observe>().id, std::move(found), new_group});
   }
   void observed(Error error) { give(fact::Observed{take<effect::Observe>().id, std::move(error)}); }
-  void assigned(bool owner, int generation = 7) { give(fact::Assigned{handle, owner, generation}); }
+  void assigned(bool owner, int generation = 7, const std::string& member = "one") {
+    give(fact::Assigned{handle, owner, generation, member});
+  }
   void committed(Outcome outcome = Outcome::accepted, Error error = {}) {
     give(fact::Committed{sent.id, outcome, std::move(error)});
   }

@@ -324,6 +324,38 @@ TEST_F(NeliEvicted, ALeaderRanksAnewWhenItsLeaseEndsUnassigned) {
   s.expect_drop_after(lease - margin);
 }
 
+// No revoke tells a member that it was evicted while it joined. Its client joins anew, by another id.
+
+TEST_F(NeliEvicted, WhileItJoinedALeaderWhoseLeaseIsOverRanksAnew) {
+  for (const bool evicted : {false, true}) {
+    s = Scene();
+    s.lead();
+    s.revoked();
+    s.advance(lease - margin);
+    s.forget();
+    s.assigned(true, 9, evicted ? "another" : "one");
+    EXPECT_EQ(s.did<effect::Drop>(), evicted) << "by its old rank it would keep what a healthy successor had";
+    EXPECT_EQ(s.did<effect::Assign>(), !evicted);
+  }
+}
+
+TEST_F(NeliEvicted, WhileItJoinedALeaderWhoseLeaseRunsGoesOn) {
+  s.lead();
+  s.revoked();
+  s.assigned(true, 9, "another");
+  EXPECT_FALSE(s.did<effect::Drop>());
+  s.renew();
+}
+
+TEST_F(NeliEvicted, WhileItJoinedAFollowerRanksAnew) {
+  s.join(record(41));
+  s.assigned(false);
+  s.revoked();
+  s.forget();
+  s.assigned(true, 9, "another");
+  EXPECT_TRUE(s.did<effect::Drop>());
+}
+
 // ---- rules 17 and 18: the deadline ----
 
 TEST_F(NeliDeadline, CountsFromTheSendingOfTheLastAcknowledgedCommit) {

@@ -77,8 +77,8 @@ struct RoleScene {
     ASSERT_TRUE(reading);
     give(role_fact::MemberRead{*std::exchange(reading, std::nullopt), offsets});
   }
-  void assign(std::vector<int> partitions, int generation = 2) {
-    give(role_fact::Assigned{handle, std::move(partitions), generation});
+  void assign(std::vector<int> partitions, int generation = 2, const std::string& member = "one") {
+    give(role_fact::Assigned{handle, std::move(partitions), generation, member});
   }
   void join(std::vector<int> partitions, int generation = 2) {
     open();

@@ -720,6 +720,21 @@ void refuse_for(Scene& s, Clock::Duration by) {
   }
 }
 
+/// No revoke tells it. Its client joins anew, by another id.
+TEST_F(Roles, R14WhoWasEvictedWhileItJoinedRanksAnewUnlessItLeads) {
+  for (const bool leads : {false, true}) {
+    s = Scene();
+    if (leads)
+      s.lead({role(0)});
+    else
+      s.own();
+    s.revoked();
+    s.assign(all_partitions, 3, "another");
+    EXPECT_EQ(s.drops, leads ? 0 : 1);
+    EXPECT_EQ(s.leads(role(0)), leads);
+  }
+}
+
 TEST_F(Roles, R14AnOwnerWhoseCommitsAreRefusedForALeaseLeavesAndStaysOutWhileItsReadsAreToo) {
   s.offset(record_of(0)) = s.offset(record_of(1)) = foreign({5}, "other", true);
   s.join(all_partitions);

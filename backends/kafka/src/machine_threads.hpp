@@ -152,7 +152,7 @@ class MachineThreads : public std::enable_shared_from_this<Its> {
     switch (event.kind) {
       case Kind::assigned: {
         standing_ = client.standing();
-        return handle(Its::assigned(number, event, standing_.generation));
+        return handle(Its::assigned(number, event, standing_));
       }
       case Kind::revoked: return handle(fact::Revoked{number, event.lost});
       case Kind::committed:

@@ -60,6 +60,7 @@ class Membership {
   struct Handle : Place {
     std::uint64_t number{};
     std::string rank{};                ///< Its client id.
+    std::string member{};              ///< Its id in the group, by its last assignment.
     bool keeps_rank{};                 ///< Of the handle before, for the sake of what is led. Until it is assigned.
     std::optional<Time> joined_at{};   ///< Of its first assignment.
     bool founder{};                    ///< The group was not there before it, and it has been a member ever since.
@@ -93,8 +94,12 @@ class Membership {
     if (!trouble) handle_->troubled_at = now;
     trouble = troubled.error;
   }
-  void take_place(int generation, Time now) {
+  /// Whether it was out of the group before it was assigned this. No revoke tells of an eviction while it joins: the
+  /// client just joins anew, by another id.
+  bool evicted(const std::string& member) const { return !handle_->member.empty() && handle_->member != member; }
+  void take_place(int generation, Time now, const std::string& member = {}) {
     static_cast<Place&>(*handle_) = {.assigned = true, .assigned_at = now, .generation = generation};
+    handle_->member = member;
     if (!handle_->joined_at) handle_->joined_at = now, handle_->founder = handle_->founder || generation == 1;
     handle_->keeps_rank = false;
     handle_->owes_since.reset();

@@ -97,8 +97,10 @@ void Neli::take(const fact::Broken& broken) {
 
 void Neli::take(const fact::Assigned& assigned) {
   if (!member_.is(assigned.handle)) return;
+  if (member_.evicted(assigned.member)) take(fact::Revoked{assigned.handle, true});
+  if (!member_) return;
   if (member_->outstanding) return drop_member();  // no client does so: the commit could go out under this generation
-  member_.take_place(assigned.generation, now_);
+  member_.take_place(assigned.generation, now_, assigned.member);
   owner_ = assigned.owner;
   if (!owner_) made_room_ = false;
   believed_ = false;

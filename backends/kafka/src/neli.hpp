@@ -37,7 +37,7 @@ struct Reading {
 namespace fact {
 // clang-format off
 struct Called { std::uint64_t id{}; Verb verb{}; Clock::Time by{}; Token token{}; Sight seen{}; };
-struct Assigned { std::uint64_t handle{}; bool owner{}; int generation{}; };
+struct Assigned { std::uint64_t handle{}; bool owner{}; int generation{}; std::string member{}; };
 struct MemberRead { std::uint64_t id{}; Result<Reading> result; };
 struct Observed { std::uint64_t id{}; Result<std::optional<Commit>> result; bool new_group{}; };
 struct Requested { Result<std::optional<Commit>> result; };          ///< The request to step down, if there is one.

@@ -50,7 +50,7 @@ using Offsets = std::vector<std::optional<Commit>>;                  ///< By par
 struct Called { std::uint64_t id{}; RoleCall what; Clock::Time by{}; };
 struct Joined { std::string election; };
 struct Quit { std::string election; };                               ///< This process takes part in it no more.
-struct Assigned { std::uint64_t handle{}; std::vector<int> partitions; int generation{}; };
+struct Assigned { std::uint64_t handle{}; std::vector<int> partitions; int generation{}; std::string member{}; };
 struct MemberRead { std::uint64_t id{}; Result<Offsets> result; };
 /// `topic`: how many partitions it has, if that was looked at. `new_group`: no broker knew the group.
 struct Observed { Result<Offsets> result; std::optional<int> topic{}; bool new_group{}; };

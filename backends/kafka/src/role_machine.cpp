@@ -79,7 +79,9 @@ void RoleMachine::take(const role_fact::Broken& broken) {
 }
 
 void RoleMachine::take(const role_fact::Assigned& assigned) {
-  if (member_.is(assigned.handle)) take_part(assigned);
+  if (!member_.is(assigned.handle)) return;
+  if (member_.evicted(assigned.member)) take(role_fact::Revoked{assigned.handle, true});
+  if (member_) take_part(assigned);
 }
 
 void RoleMachine::take(const role_fact::Revoked& revoked) {
@@ -243,7 +245,7 @@ void RoleMachine::serve_leaderless() {
 // ---- the member ----
 
 void RoleMachine::own(const role_fact::Assigned& assigned) {
-  member_.take_place(assigned.generation, now_);
+  member_.take_place(assigned.generation, now_, assigned.member);
   partitions_ = assigned.partitions;
   own_what_is_assigned();
   if (owner_search_.named_owner()) stranger_leads_until_ = now_ + config_.lease;

@@ -77,8 +77,8 @@ class RoleThreads final : public MachineThreads<RoleThreads, RoleFact, RoleAnswe
 
   // The serving thread
   RoleMachine& machine() { return *roles_; }
-  static RoleFact assigned(std::uint64_t handle, const Client::Event& event, int generation) {
-    return role_fact::Assigned{handle, event.partitions, generation};
+  static RoleFact assigned(std::uint64_t handle, const Client::Event& event, const Client::Standing& its) {
+    return role_fact::Assigned{handle, event.partitions, its.generation, its.member};
   }
   void handled() {}
   bool waits_to_leave() const { return exclusive_ == Exclusive::yes; }  ///< By rule S6 it would be alive for too long.

@@ -326,6 +326,29 @@ TEST_F(NeliWait, AnAbsentRecordIsWaitedForAnewByAnotherMember) {
   EXPECT_GE(wait_of_absent_in_turmoil(config(), lost), lease + 2s);
 }
 
+/// A foreign commit of -1 reads like none, and may stand over the record of whoever led then.
+TEST_F(NeliWait, AnAbsentRecordIsWaitedForAnewAfterAGenerationInWhichAnotherOneMayHaveLed) {
+  for (const bool heard_of : {false, true}) {
+    s = Scene();
+    s.join();
+    s.own_over(std::nullopt, 7);
+    s.await();
+    s.stands(std::nullopt);
+    s.advance(lease - 1s);
+    s.revoked();
+    if (heard_of) s.assigned(false, 8), s.revoked();
+    s.answering = false;
+    s.forget();
+    s.own_over(std::nullopt, 9);
+    s.await();
+    s.stands(std::nullopt);
+    s.advance(lease - 1ms);
+    EXPECT_FALSE(s.claims()) << heard_of;
+    s.advance(1ms);
+    EXPECT_TRUE(s.claims()) << heard_of;
+  }
+}
+
 TEST_F(NeliWait, WhereTheTopicMayBeDeletedAnAbsentRecordIsWaitedForFromEveryAssignment) {
   auto with = config();
   with.first_claim_waits = true;

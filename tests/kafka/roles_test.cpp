@@ -234,6 +234,25 @@ TEST_F(Roles, R4ALeaseIsWaitedForAndARecordThatChangesRestartsTheWait) {
   EXPECT_TRUE(s.look().leads.at(role(0)).released) << "as core must see it to claim";
 }
 
+TEST_F(Roles, R4AnAbsentRecordIsWaitedForAnewAfterAGenerationInWhichAnotherOneMayHaveLed) {
+  const auto wait = [this](Clock::Duration time) {
+    for (; time > 0s; time -= 500ms) s.read_on(), s.commit();
+  };
+  for (const bool heard_of : {false, true}) {
+    s = Scene();
+    s.own();
+    wait(lease - 1s);
+    if (heard_of) s.rebalance({}, 3);
+    s.rebalance(all_partitions, 4);
+    s.prove();
+    wait(lease - 500ms);
+    EXPECT_FALSE(s.sent) << heard_of;
+    s.pass(500ms);
+    s.accept();  // Unit 0 tells the number, by the rules of a claim.
+    EXPECT_TRUE(s.allotted(role(0))) << heard_of;
+  }
+}
+
 TEST_F(Roles, R4WhoJoinedBeforeTheGroupWasThereWaitsForNoLeaseInALaterGeneration) {
   for (const bool new_group : {false, true}) {
     s = Scene();

@@ -190,7 +190,7 @@ Result<std::vector<std::optional<Commit>>> Client::committed(int partitions, std
   for (int i = 0; i < list->cnt; ++i) {
     const auto& entry = list->elems[i];
     if (const auto code = known_at(entry.err)) return explained(code, "reading the record");
-    if (entry.offset == RD_KAFKA_OFFSET_INVALID)
+    if (entry.offset == RD_KAFKA_OFFSET_INVALID)  // Also if somebody has committed -1: rule 5 reckons with that.
       out.emplace_back();
     else
       out.push_back(Commit{entry.offset, metadata_of(entry)});

@@ -100,6 +100,8 @@ void Neli::take(const fact::Assigned& assigned) {
   if (member_.evicted(assigned.member)) take(fact::Revoked{assigned.handle, true});
   if (!member_) return;
   if (member_->outstanding) return drop_member();  // no client does so: the commit could go out under this generation
+  // In a generation that it did not own partition 0 in, or never heard of, somebody else may have led.
+  if (!owner_ || assigned.generation != member_->generation + 1) view_.end_absence();
   member_.take_place(assigned.generation, now_, assigned.member);
   owner_ = assigned.owner;
   if (!owner_) made_room_ = false;

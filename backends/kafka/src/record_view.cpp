@@ -119,8 +119,8 @@ RecordView::Time RecordView::claimable_at(Time assigned_at, bool founder) const 
   if (seen_->suspect) return lease_over;
   if (seen_->commit) return free() ? at_once : lease_over;
   if (founder && !ever_seen_ && !first_claim_waits_) return at_once;
-  // Nobody leads by a claim from before. While our handle is in the group, only deletion of the topic can take a
-  // record from the group. Those who expect such a deletion wait from every assignment.
+  // Nobody leads by a claim from before, and since then nobody else could claim: our handle owned the partition in each
+  // generation. Those who expect that the topic is deleted wait from every assignment.
   return (first_claim_waits_ ? assigned_at : absent_since_.value_or(assigned_at)) + longest_lease_;
 }
 

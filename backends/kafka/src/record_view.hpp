@@ -38,7 +38,7 @@ class RecordView {
   /// Our claim stands.
   void acknowledged(Token token);
 
-  /// An absence counts for one member handle, and while no read shows a record.
+  /// An absence counts while one member handle owns the partition in each generation, and no read shows a record.
   void end_absence() { absent_since_.reset(); }
 
   bool was_read() const { return seen_.has_value(); }

@@ -28,7 +28,11 @@ void Roles::take_part(const role_fact::Assigned& assigned) {
   if (member_->outstanding) return drop_member();  // The commit could go out under this generation.
   read_pause_ = first_read_pause;
   planned_ = 0;  // Another one may have unit 0 by now.
-  for (auto& unit : units_) unit.believed = false;
+  const bool follows = assigned.generation == member_->generation + 1;
+  for (auto& unit : units_) {
+    unit.believed = false;
+    if (!unit.owned || !follows) unit.view.end_absence();  // Somebody else may have led it meanwhile.
+  }
   own(assigned);
 }
 

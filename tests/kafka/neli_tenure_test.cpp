@@ -597,5 +597,26 @@ TEST_F(NeliRelease, AnAbandonedReleaseStillLeaves) {
   EXPECT_TRUE(s.did<effect::Open>()) << "and can contend again";
 }
 
+TEST_F(NeliRelease, TheErrorOfAnAbandonedReleaseIsNotThatOfTheNext) {
+  s.lead();
+  s.ask_renewal(1min);
+  const auto id = s.call(Verb::release);
+  s.advance(500ms);  // It leaves unsaid, and waits to be out of the group.
+  s.give(fact::Abandoned{id});
+  s.forget();
+  s.call(Verb::acquire);
+  s.advance(1s);
+  s.observed(record(41, "mine"));
+  s.opened();
+  s.own_over(record(41, "mine"), 9);
+  s.claim();
+  s.committed();
+  s.call(Verb::release);
+  EXPECT_TRUE(s.take_record().released);
+  s.committed();
+  s.give(fact::Left{s.handle});
+  EXPECT_EQ(s.take<effect::ReplyReleased>().error, std::nullopt);
+}
+
 }  // namespace
 }  // namespace tenure::kafka

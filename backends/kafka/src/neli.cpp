@@ -83,6 +83,7 @@ void Neli::take(const fact::Abandoned& gone) {
   if (verb != Verb::release) return;
   leave();
   member_.left();
+  leave_error_.reset();  // Nobody is left to hear it.
 }
 
 void Neli::take(const fact::Broken& broken) {

@@ -727,6 +727,22 @@ TEST_F(NeliClaim, OnesOwnTokenCountsAsSeen) {
   EXPECT_FALSE(s.did<effect::SendCommit>());
 }
 
+TEST_F(NeliClaim, AReadFromBeforeItIsNoLossOfTheStores) {
+  const auto before = record(40);
+  s.join(before);
+  s.own_over(before);
+  s.await(Incumbent{"other", "other", "other:1", {40}, 1s});
+  s.advance(lease);
+  const auto under_way = s.take<effect::ReadMember>().id;
+  EXPECT_EQ(s.claim(), 41);
+  s.committed();
+  s.take_answer<Granted>();
+  s.give(fact::MemberRead{under_way, Reading{before, s.nonce}});
+  EXPECT_FALSE(s.did<effect::Tell>());
+  s.call(Verb::observe);
+  EXPECT_EQ(std::get<Incumbent>(s.take<effect::ReplySight>().sight).token, Token{41});
+}
+
 TEST_F(NeliClaim, UnansweredForALeaseCostsTheHandle) {
   s.own_what_is_free();
   s.call(Verb::acquire, {}, Vacant{}, 1min);

@@ -425,6 +425,7 @@ void Neli::end_tenure() {
 void Neli::send(Purpose purpose, Token token, bool released) {
   const Record record{.released = released, .lease = config_.lease, .seq = ++seq_, .who = self_};
   member_->outstanding = Sent{next_id(), purpose, token, now_, call_ ? call_->id : 0};
+  member_->reading.reset();  // A read that is under way may show what was there before.
   unreleased_ = token;
   emit(effect::SendCommit{member_->outstanding->id, 0, {static_cast<std::int64_t>(token.value), encode(record)}});
 }

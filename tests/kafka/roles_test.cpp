@@ -234,6 +234,40 @@ TEST_F(Roles, R4ALeaseIsWaitedForAndARecordThatChangesRestartsTheWait) {
   EXPECT_TRUE(s.look().leads.at(role(0)).released) << "as core must see it to claim";
 }
 
+TEST_F(Roles, R4AForeignCommitIsReportedOnceByOwnerAndObserver) {
+  for (const bool owns : {false, true}) {
+    s = Scene();
+    s.offset(record_of(1)) = Commit{7, "somebody's own"};
+    if (owns)
+      s.own();
+    else
+      s.join({});
+    EXPECT_NE(s.told.find("a foreign commit stands in place of the record of partition 3: offset 7"), s.told.npos)
+        << owns << s.told;
+    s.told.clear();
+    s.stay(lease / 2);
+    EXPECT_EQ(s.told, "") << owns;
+  }
+}
+
+TEST_F(Roles, R4ATokenThatFellIsReportedOnceByOwnerAndObserver) {
+  for (const bool owns : {false, true}) {
+    s = Scene();
+    s.offset(record_of(1)) = foreign({41}, "other");
+    s.join({});
+    s.stay(500ms);
+    s.offset(record_of(1)) = foreign({31}, "other");
+    if (owns)
+      s.rebalance(all_partitions, 3), s.prove();
+    else
+      s.stay(lease + 250ms);
+    EXPECT_NE(s.told.find("the token of partition 3 fell to 31 from 41: Kafka lost"), s.told.npos) << owns << s.told;
+    s.told.clear();
+    s.stay(lease / 2);
+    EXPECT_EQ(s.told, "") << owns;
+  }
+}
+
 TEST_F(Roles, R4AnAbsentRecordIsWaitedForAnewAfterAGenerationInWhichAnotherOneMayHaveLed) {
   const auto wait = [this](Clock::Duration time) {
     for (; time > 0s; time -= 500ms) s.read_on(), s.commit();

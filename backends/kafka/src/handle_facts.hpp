@@ -4,7 +4,9 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <tenure/clock.hpp>
@@ -62,6 +64,9 @@ class Machine {
   template <class One>
   void emit(One effect) {
     effects_.emplace_back(std::move(effect));
+  }
+  void tell(std::optional<effect::Tell> what) {
+    if (what) emit(std::move(*what));
   }
   std::uint64_t next_id() { return ++last_id_; }
 

@@ -22,11 +22,6 @@ std::string rank(Token token, std::int64_t unix_ms, const std::string& incarnati
   return std::string(candidate_prefix) + digits + incarnation;
 }
 
-/// What has a byte of zero is no text, and may be of any length.
-std::string shown(const std::string& metadata) {
-  return metadata.find('\0') != metadata.npos ? "with a byte of zero" : '"' + printable(metadata, 80) + '"';
-}
-
 bool same_leader(const Incumbent& a, const Incumbent& b) {
   return a.token == b.token && a.incarnation == b.incarnation && a.name == b.name && a.address == b.address &&
          (a.remaining > Clock::Duration::zero()) == (b.remaining > Clock::Duration::zero());
@@ -196,7 +191,7 @@ void Neli::take(const fact::MemberRead& read) {
     return;
   }
   member_->read_again = now_ + config_.observe_every;
-  report(reading.record, view_.believed(reading.record, now_, member_->assigned_at));
+  tell(report_of(0, reading.record, view_.believed(reading.record, now_, member_->assigned_at)));
   believed_ = true;
   judge_rank();
 }
@@ -223,7 +218,7 @@ void Neli::take(const fact::Observed& observed) {
   const auto& read = *observed.result;
   if (read) view_.end_absence();
   // What a read with the nonce showed is the truth of this generation, also if the store lost what came before.
-  if (!owner() || !believed_) report(read, view_.observed(read, now_));
+  if (!owner() || !believed_) tell(report_of(0, read, view_.observed(read, now_)));
   if (!campaigning_ || member_ || member_.leaving() || observed.id <= rank_after_) return;
   open_member();
   if (member_) member_->founder = observed.new_group;
@@ -364,19 +359,6 @@ void Neli::serve_observer() {
   observe_at_ = now_ + config_.observe_every;
   checks_ = check_topic_;
   emit(effect::Observe{++observation_, checks_, campaigning_});
-}
-
-/// Tells the log what is wrong with a read of the record.
-void Neli::report(const std::optional<Commit>& read, const RecordView::Finding& found) {
-  if (found.fell_from)
-    emit(effect::Tell{Level::error,
-                      "the record's token fell to " + std::to_string(token_of(read).value) + " from " +
-                          std::to_string(found.fell_from->value) +
-                          ": Kafka lost an acknowledged commit. No candidate claims before a full lease is over"});
-  if (found.foreign)
-    emit(effect::Tell{Level::warning, "a foreign commit stands in place of the record: offset " +
-                                          std::to_string(read->offset) + ", metadata " + shown(read->metadata) +
-                                          ". It counts as a lease of an unknown holder"});
 }
 
 /// A stranger that owned partition 0 may have led by a protocol of its own, and may not know yet that it lost it.

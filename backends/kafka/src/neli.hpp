@@ -163,7 +163,6 @@ class Neli : public Machine<Effect> {
   void send(Purpose purpose, Token token, bool released);
   void send_nonce();
   void claim();
-  void report(const std::optional<Commit>& read, const RecordView::Finding& found);
 
   // Questions to ourselves
   /// The deadline that a commit brings if it is acknowledged.

@@ -5,10 +5,17 @@
 #include <algorithm>
 #include <utility>
 
+#include <tenure/kit/logging.hpp>
+
 namespace tenure::kafka {
 namespace {
 
 constexpr auto at_once = Clock::Time::min();
+
+/// What has a byte of zero is no text, and may be of any length.
+std::string shown(const std::string& metadata) {
+  return metadata.find('\0') != metadata.npos ? "with a byte of zero" : '"' + printable(metadata, 80) + '"';
+}
 
 }  // namespace
 
@@ -67,7 +74,7 @@ RecordView::Finding RecordView::alarm(const std::optional<Commit>& read, Time no
   seen_.reset();
   const auto before = std::exchange(least_, Token{});  // From here on its renewals are followed.
   auto found = see(read, now, true);
-  if (!read || decode(read->metadata)) found.fell_from = before;  // else its writer, not the store, is to blame
+  if (!found.foreign) found.fell_from = before;  // else its writer, not the store, is to blame
   return found;
 }
 
@@ -130,6 +137,24 @@ std::optional<Token> RecordView::next_token(Token tried, std::int64_t unix_ms) c
   if (!seen_->record && unix_ms > 0) base = std::max(base, Token{static_cast<std::uint64_t>(unix_ms)});
   if (base.value >= max_token) return std::nullopt;
   return Token{base.value + 1};
+}
+
+// ---- for the log ----
+
+std::optional<effect::Tell> report_of(int partition, const std::optional<Commit>& read,
+                                      const RecordView::Finding& found) {
+  const auto where = std::to_string(partition);
+  if (found.fell_from)
+    return effect::Tell{Level::error, "the token of partition " + where + " fell to " +
+                                          std::to_string(token_of(read).value) + " from " +
+                                          std::to_string(found.fell_from->value) +
+                                          ": Kafka lost an acknowledged commit. Nobody claims there before a full "
+                                          "lease is over"};
+  if (found.foreign)
+    return effect::Tell{Level::warning, "a foreign commit stands in place of the record of partition " + where +
+                                            ": offset " + std::to_string(read->offset) + ", metadata " +
+                                            shown(read->metadata) + ". It counts as a lease of an unknown holder"};
+  return std::nullopt;
 }
 
 }  // namespace tenure::kafka

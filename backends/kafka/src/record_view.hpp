@@ -11,6 +11,7 @@
 #include <tenure/token.hpp>
 
 #include "group.hpp"
+#include "handle_facts.hpp"
 #include "record.hpp"
 
 namespace tenure::kafka {
@@ -26,7 +27,7 @@ class RecordView {
   /// `highest`: of any record that this process has ever read of this election.
   RecordView(std::string incarnation, Duration lease, bool first_claim_waits, Token highest);
 
-  /// What is wrong with a read, for the log.
+  /// What is wrong with a read, for the log. One of the two at most.
   struct Finding {
     std::optional<Token> fell_from;  ///< The store lost a commit: this token had been seen.
     bool foreign{};                  ///< No version of ours wrote it.
@@ -84,5 +85,9 @@ class RecordView {
   bool ever_seen_{};
   Duration longest_lease_{};
 };
+
+/// What the log is to hear of a read of this partition.
+std::optional<effect::Tell> report_of(int partition, const std::optional<Commit>& read,
+                                      const RecordView::Finding& found);
 
 }  // namespace tenure::kafka

@@ -88,13 +88,9 @@ void Roles::read(const role_fact::MemberRead& read) {
     auto& unit = of(i);
     if (!unit.owned || live(unit)) continue;
     unit.farewell = commit_at(found, farewell_of(i));
-    const auto wrong = unit.view.believed(commit_at(found, record_of(i)), now_, member_->assigned_at);
+    const auto& record = commit_at(found, record_of(i));
+    tell(report_of(record_of(i), record, unit.view.believed(record, now_, member_->assigned_at)));
     unit.believed = true;
-    if (wrong.fell_from)
-      emit(role_effect::Tell{Level::error, "the token of partition " + std::to_string(record_of(i)) + " fell from " +
-                                               std::to_string(wrong.fell_from->value) +
-                                               ": Kafka lost an acknowledged commit. Nobody claims its roles before a "
-                                               "full lease is over"});
     // Of a unit that is not ours, whose view may be older.
     if (const int before = numbers_.grown_from(); before && i >= before && !tells(i))
       unit.tried = std::max(unit.tried, token_of(commit_at(found, record_of(i % before))));
@@ -111,7 +107,7 @@ void Roles::observed(const role_fact::Offsets& read) {
     if (live(unit) || unit.believed) continue;  // We know better.
     const auto& record = commit_at(read, record_of(i));
     if (record) unit.view.end_absence();
-    unit.view.observed(record, now_);
+    tell(report_of(record_of(i), record, unit.view.observed(record, now_)));
     unit.farewell = commit_at(read, farewell_of(i));
   }
 }

@@ -390,5 +390,19 @@ TEST(KafkaTransactionsRefuse, WhatTheyCannotServe) {
   for (int i = 0; i < 2; ++i) EXPECT_THROW(refused.begin(100ms), std::runtime_error) << "also if it is asked again";
 }
 
+TEST(KafkaTransactionsRefuse, WithoutTellingASecretOfTheirs) {
+  using tenure::test::canary;
+  const auto election = open({.brokers = "127.0.0.1:1", .group = "g", .log = no_log});
+  Transactions refused(election, "id", {{"sasl.password", canary}, {"security.protocol", canary}});
+  std::string said;
+  try {
+    refused.begin(100ms);
+  } catch (const std::runtime_error& e) {
+    said = e.what();
+  }
+  EXPECT_TRUE(mentions(said, "security.protocol")) << said;
+  EXPECT_FALSE(mentions(said, canary)) << "librdkafka quotes it: " << said;
+}
+
 }  // namespace
 }  // namespace tenure::kafka::test

@@ -19,11 +19,9 @@ struct ClosableLog::Running {
 };
 
 ClosableLog::ClosableLog(const Options& options)
-    : log_(options.log),
-      tokens_(options.oauth_token),
-      credentials_(options.credentials),
-      secrets_(secrets_of(options.properties)),
-      election_(options.group) {}
+    : log_(options.log), tokens_(options.oauth_token), credentials_(options.credentials), election_(options.group) {
+  hide(secrets_of(options.properties));
+}
 
 void ClosableLog::write(Level level, std::string_view message) noexcept {
   const Running running(*this);
@@ -49,9 +47,14 @@ Properties ClosableLog::login() {
   return {{"sasl.username", std::move(found.user)}, {"sasl.password", std::move(found.password)}};
 }
 
+void ClosableLog::hide(const std::vector<std::string>& secrets) {
+  const std::lock_guard lock(mutex_);
+  secrets_.insert(secrets.begin(), secrets.end());
+}
+
 Redactor ClosableLog::redacted() const {
   const std::lock_guard lock(mutex_);
-  auto secrets = secrets_;
+  std::vector secrets(secrets_.begin(), secrets_.end());
   secrets.push_back(password_);
   return Redactor(std::move(secrets));
 }

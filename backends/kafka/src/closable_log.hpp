@@ -3,6 +3,7 @@
 #pragma once
 #include <atomic>
 #include <mutex>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,6 +31,8 @@ class ClosableLog {
   /// Returns when no function of the user's runs, nor will be called again. REQUIRES: none of them calls it.
   void close() noexcept;
   Redactor redacted() const;
+  /// Texts that no line and no error shows from here on.
+  void hide(const std::vector<std::string>& secrets);
 
  private:
   struct Running;
@@ -37,8 +40,8 @@ class ClosableLog {
   Log log_;
   OauthTokenSource tokens_;
   AskCredentials credentials_;
-  const std::vector<std::string> secrets_;
   mutable std::mutex mutex_;
+  std::set<std::string> secrets_;
   std::string password_;  ///< What credentials_ returned last.
   std::string election_;
   std::atomic<bool> closed_{false};

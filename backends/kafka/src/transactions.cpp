@@ -51,6 +51,7 @@ class Transactions::Producer {
   Producer(std::shared_ptr<KafkaBackend> election, const std::string& id, const Properties& more)
       : election_(std::move(election)), log_(election_->log()) {
     if (id.empty()) throw std::invalid_argument("Transactions: the transactional id is empty");
+    log_->hide(secrets_of(more));
     check_not_owned(more);  // such as socket.max.fails, without which rule 25 sees no request that was sent again
     properties_ = producer_properties(election_->options(), id, more);
     auto options = election_->options();

@@ -486,8 +486,10 @@ TEST(KafkaUrl, AWrongUrlIsRefusedWithTheReason) {
 }
 
 TEST(KafkaUrl, ItsAuthorCannotRunOrLoadAnything) {
-  for (const auto* name : {"plugin.library.paths", "sasl.kerberos.kinit.cmd", "ssl.engine.location", "ssl.engine.id",
-                           "ssl.providers", "sasl.oauthbearer.assertion.file", "SSL.Engine.Location"}) {
+  for (const auto* name :
+       {"plugin.library.paths", "sasl.kerberos.kinit.cmd", "ssl.engine.location", "ssl.engine.id", "ssl.providers",
+        "sasl.oauthbearer.assertion.file", "sasl.oauthbearer.assertion.private.key.file",
+        "sasl.oauthbearer.metadata.authentication.type", "SSL.Engine.Location"}) {
     auto opening = at("kafka://b/t?" + std::string(name) + "=/tmp/x");
     EXPECT_TRUE(mentions(url_refusal(opening), "no URL and no document may set it")) << name;
     opening = at("kafka://b/t");

@@ -17,12 +17,14 @@
 namespace tenure::kafka {
 namespace {
 
-/// They load or run a program, or send a file's text away: for an application to decide, and not for whoever writes its
-/// configuration.
+/// They load or run a program, or send a file's text or this host's identity away: for an application to decide, and
+/// not for whoever writes its configuration.
 constexpr std::string_view application_only[] = {"plugin.library.paths",
                                                  "sasl.kerberos.kinit.cmd",
                                                  "sasl.oauthbearer.assertion.file",
                                                  "sasl.oauthbearer.assertion.jwt.template.file",
+                                                 "sasl.oauthbearer.assertion.private.key.file",
+                                                 "sasl.oauthbearer.metadata.authentication.type",
                                                  "ssl.engine.id",
                                                  "ssl.engine.location",
                                                  "ssl.providers"};
@@ -30,9 +32,10 @@ constexpr std::string_view application_only[] = {"plugin.library.paths",
 void check_runs_nothing(const std::string& name, const std::string& value) {
   const auto known = lower(name);
   if (std::find(std::begin(application_only), std::end(application_only), known) != std::end(application_only))
-    refuse("the property " + known +
-           " can run code or read files for others, so no URL and no document may set it. An application may: "
-           "Options::properties");
+    refuse(
+        "the property " + known +
+        " can run code, or send what others must not have, so no URL and no document may set it. An application may: "
+        "Options::properties");
   // librdkafka writes these into a command of the shell.
   constexpr auto harmless = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/@._-:";
   if (known.starts_with("sasl.kerberos.") && value.find_first_not_of(harmless) != value.npos)

@@ -72,6 +72,29 @@ TEST(KafkaToken, ARefusalSaysWhyThereIsNone) {
   EXPECT_FALSE(mentions(refused, canary)) << refused;
 }
 
+TEST(KafkaToken, ARefusalWithoutATextIsOneToo) {
+  EXPECT_TRUE(mentions(trouble(options([]() -> Result<OauthToken> {
+                         return Error{Fault::forbidden, ""};
+                       })),
+                       "there is no token"));
+  EXPECT_TRUE(mentions(trouble(options([]() -> Result<OauthToken> { throw 1; })), "no std::exception"));
+}
+
+TEST(KafkaToken, MayLastForEver) {
+  const auto o = options([]() -> Result<OauthToken> {
+    return OauthToken{"abc", std::chrono::milliseconds::max(), "me", {}};
+  });
+  const auto client = make_observer(o, o.group, std::make_shared<ClosableLog>(o));
+  std::string told;
+  EXPECT_TRUE(eventually([&] {
+    bool missing = false;
+    const auto partitions = client->partitions(100ms, missing);
+    told = partitions ? "" : partitions.error().message;
+    return mentions(told, "Connection refused") || mentions(told, "token");
+  }));
+  EXPECT_FALSE(mentions(told, "the token is refused")) << told;
+}
+
 std::string refusal(const Options& o) {
   return tenure::test::refusal_of([&] { completed(o); });
 }

@@ -2,6 +2,7 @@
 // Calls the user's functions until the backend is gone, and never afterwards.
 #include "closable_log.hpp"
 
+#include <exception>
 #include <stdexcept>
 
 #include <tenure/kit/logging.hpp>
@@ -34,7 +35,11 @@ void ClosableLog::write(Level level, std::string_view message) noexcept {
 Result<OauthToken> ClosableLog::token() {
   const Running running(*this);
   if (closed_) return Error{Fault::unreachable, "the election is over"};
-  return tokens_();
+  try {
+    return tokens_();
+  } catch (const std::exception& e) {
+    return Error{Fault::unreachable, e.what()};
+  }
 }
 
 Properties ClosableLog::login() {

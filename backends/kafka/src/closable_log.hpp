@@ -24,7 +24,7 @@ class ClosableLog {
   explicit ClosableLog(const Options& options);
   void write(Level level, std::string_view message) noexcept;
   bool has_tokens() const { return bool(tokens_); }
-  Result<OauthToken> token();  ///< An error once it is closed.
+  Result<OauthToken> token();  ///< An error once it is closed, and if its source throws one.
   /// Asks for user and password, as properties of a new handle; none where nobody gives any. Throws
   /// NoCredentials.
   Properties login();

@@ -4,6 +4,8 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <exception>
 #include <stdexcept>
@@ -57,24 +59,24 @@ int close_socket(int fd, void* callbacks) {
 }
 
 /// On a thread of librdkafka's own. The caller is C.
-void give_token(rd_kafka_t* rk, const char*, void* opaque) {
+void give_token(rd_kafka_t* rk, const char*, void* opaque) try {
   auto& log = static_cast<Callbacks*>(opaque)->log;
   const auto failed = [&](const std::string& why) { rd_kafka_oauthbearer_set_token_failure(rk, why.c_str()); };
-  try {
-    const auto token = log.token();
-    if (!token) return failed(printable(log.redacted()(token.error().message), 300));
-    std::vector<const char*> extensions;
-    for (const auto& [name, value] : token->extensions)
-      extensions.insert(extensions.end(), {name.c_str(), value.c_str()});
-    char why[512] = "";
-    if (rd_kafka_oauthbearer_set_token(rk, token->value.c_str(), boot_clock().unix_ms() + token->lasts.count(),
-                                       token->principal.c_str(), extensions.data(), extensions.size(), why, sizeof why))
-      failed("the token is refused: " + printable(Redactor({token->value})(why), 300));
-  } catch (const std::exception& e) {
-    failed(printable(log.redacted()(e.what()), 300));
-  } catch (...) {
-    failed("the source of tokens threw something that is no std::exception");
-  }
+  const auto token = log.token();
+  // librdkafka takes no empty text.
+  if (!token) return failed("there is no token: " + printable(log.redacted()(token.error().message), 300));
+  std::vector<const char*> extensions;
+  for (const auto& [name, value] : token->extensions)
+    extensions.insert(extensions.end(), {name.c_str(), value.c_str()});
+  // Beyond that the sum would overflow, and librdkafka reckons in microseconds.
+  constexpr std::chrono::milliseconds longest = std::chrono::hours(24 * 365 * 100);
+  const auto lasts = std::clamp(token->lasts, -longest, longest);
+  char why[512] = "";
+  if (rd_kafka_oauthbearer_set_token(rk, token->value.c_str(), boot_clock().unix_ms() + lasts.count(),
+                                     token->principal.c_str(), extensions.data(), extensions.size(), why, sizeof why))
+    failed("the token is refused: " + printable(Redactor({token->value})(why), 300));
+} catch (...) {  // Want of memory, too: this takes none.
+  rd_kafka_oauthbearer_set_token_failure(rk, "the source of tokens threw what is no std::exception, or memory ran out");
 }
 
 Conf make_conf(const Properties& properties, Callbacks& callbacks, int events) {

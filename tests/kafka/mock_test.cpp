@@ -26,6 +26,7 @@
 
 #include "eventually.hpp"
 #include "in_child.hpp"
+#include "in_time.hpp"
 #include "mock_cluster.hpp"
 #include "no_descriptors.hpp"
 #include "open_signals.hpp"
@@ -230,6 +231,22 @@ TEST(KafkaThreads, ARequestToStepDownReportsAThreadThatCannotBeStarted) {
     std::_Exit(error && error->fault == Fault::unreachable ? 0 : 1);
   };
   EXPECT_EXIT(refused(), testing::ExitedWithCode(0), "");
+}
+
+TEST(KafkaThreads, ARequestToStepDownEndsByItsLimitThoughASourceOfTokensBlocks) {
+  std::atomic<bool> held{true};
+  auto o = nobody_there();
+  o.properties = {{"security.protocol", "sasl_plaintext"}, {"sasl.mechanism", "OAUTHBEARER"}};
+  o.oauth_token = [&held]() -> Result<OauthToken> {
+    for (const auto until = within(1s); held && !until.passed();) wait_out(within(10ms));
+    return Error{Fault::forbidden, "it is over"};
+  };
+  o.log = no_log;
+  const auto backend = open(o);
+  tenure::test::expect_in_time("request_step_down", 200ms, [&](const Limit& limit) {
+    EXPECT_TRUE(backend->request_step_down("me", "a test", limit)) << "nobody is there";
+  });
+  held = false;
 }
 
 auto open_signals() { return tenure::test::open_signals("tenure-k"); }

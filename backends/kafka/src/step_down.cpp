@@ -51,17 +51,13 @@ std::optional<Error> write_request(Client& client, const Commit& request, const 
 
 /// Asks the present leader to step down, by handles of its own, because a process that only asks takes no part. It
 /// finds the request's token itself. REQUIRES: the options are completed. Throws if no handle can be made.
-std::optional<Error> ask_to_step_down(const Options& options, const StepDown& request, const Limit& limit) {
-  const auto log = std::make_shared<ClosableLog>(options);
+std::optional<Error> ask_to_step_down(const Options& options, const std::shared_ptr<ClosableLog>& log,
+                                      const StepDown& request, const Limit& limit) {
   const Limit own{boot_clock(), by_boot_clock(limit), limit.stop};
   const auto left = [&] {
     const auto ms = std::chrono::duration_cast<milliseconds>(own.by - boot_clock().now());
     return std::clamp(ms, milliseconds(1), milliseconds(2000));
   };
-  const struct Closed {
-    ClosableLog& log;
-    ~Closed() { log.close(); }
-  } closed{*log};
   const auto observer = closed_aside(make_observer(options, options.group, log));
   // Each step blocks and knows no stop token, so that a stop is looked for between them.
   const Error late{Fault::timed_out, "kafka: the call ended before the request was written"};
@@ -86,7 +82,7 @@ std::optional<Error> KafkaBackend::request_step_down(const std::string& by, cons
                                                      const Limit& limit) try {
   if (auto error = refused_step_down(by, why)) return error;
   if (threads_.forked()) return threads_.unanswered(limit);
-  return ask_to_step_down(options(), {.token = {}, .by = by, .why = why}, limit);
+  return ask_to_step_down(options(), log(), {.token = {}, .by = by, .why = why}, limit);
 } catch (const std::exception& e) {  // no thread or descriptor more
   return Error{Fault::unreachable, e.what()};
 }

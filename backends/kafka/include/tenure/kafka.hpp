@@ -58,8 +58,9 @@ struct Options {
   /// Further properties of librdkafka: security.protocol, sasl.*, ssl.*, ... Some are refused, with the reason, because
   /// the election decides them. No URL and no document can set those that load or run code.
   std::map<std::string, std::string> properties{};
-  /// In place of sasl.username and .password. Asked in open(), which fails if it throws, and some seconds after a
-  /// broker refused a login.
+  /// In place of sasl.username and .password. Asked for every handle: in open(), which fails if it throws, each time
+  /// that the group is joined, and some seconds after a broker refused a login. It should be quick: before a joining no
+  /// verb is served until it returns, and the lease of a leader that joins again may run out.
   AskCredentials credentials{};
   /// Where tokens come from if sasl.mechanism is OAUTHBEARER. librdkafka's sasl.oauthbearer.method=oidc needs none.
   OauthTokenSource oauth_token{};

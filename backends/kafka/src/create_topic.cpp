@@ -46,6 +46,7 @@ std::optional<Error> create_topic(const Properties& properties, const Target& ta
   const auto** results = rd_kafka_CreateTopics_result_topics(rd_kafka_event_CreateTopics_result(event.get()), &count);
   for (std::size_t i = 0; i < count; ++i) {
     const auto code = known(rd_kafka_topic_result_error(results[i]));
+    if (!code) log.write(Level::info, "created topic " + target.topic);
     if (code && code != RD_KAFKA_RESP_ERR_TOPIC_ALREADY_EXISTS) {
       const auto* text = rd_kafka_topic_result_error_string(results[i]);
       return failed(code, text ? text : "");
@@ -58,9 +59,8 @@ std::optional<Error> create_topic(const Properties& properties, const Target& ta
 
 Result<int> topic_partitions(const Options& options, bool may_create, Client& observer, Waker& wakes,
                              ClosableLog& log) {
-  constexpr auto limit = std::chrono::milliseconds(1500);
   bool missing = false;
-  auto found = observer.partitions(limit, missing);
+  auto found = observer.partitions(read_limit, missing);
   if (found || !options.create_topic) return found;
   if (found.error().fault == Fault::forbidden)
     return Error{Fault::forbidden, found.error().message + ", and CREATE if it does not exist yet"};
@@ -73,12 +73,11 @@ Result<int> topic_partitions(const Options& options, bool may_create, Client& ob
   } catch (const std::exception& e) {
     return Error{Fault::misconfigured, std::string("create_topic: ") + e.what()};
   }
-  log.write(Level::info, "created topic " + options.topic);
   // Until every broker knows of it.
-  const auto by = boot_clock().now() + limit;
+  const auto by = boot_clock().now() + read_limit;
   do {
-    wakes.wait_until(boot_clock().now() + limit / 30);
-    found = observer.partitions(limit, missing);
+    wakes.wait_until(boot_clock().now() + read_limit / 30);
+    found = observer.partitions(read_limit, missing);
   } while (missing && boot_clock().now() < by);
   if (missing)
     return Error{Fault::unreachable, "topic " + options.topic + " was created; not every broker knows it yet"};

@@ -59,7 +59,7 @@ TEST(KafkaClientMock, AnAssignmentThatAnEvictionTookIsLost) {
   auto& client = *member.client;
   const auto assigned = member.next(Kind::assigned);
   ASSERT_TRUE(assigned);
-  EXPECT_TRUE(assigned->owner);
+  EXPECT_EQ(assigned->partitions, (std::vector{0, 1}));
   EXPECT_FALSE(assigned->lost);
   client.assign_nothing();
 

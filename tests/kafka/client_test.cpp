@@ -53,17 +53,6 @@ TEST(KafkaClient, ACodeThatTheClientLibraryDoesNotKnowIsAnUnknownError) {
   EXPECT_EQ(known(RD_KAFKA_RESP_ERR__SSL), RD_KAFKA_RESP_ERR__SSL);
 }
 
-TEST(KafkaClient, TheOwnerHasPartitionZeroOfTheTopic) {
-  EXPECT_FALSE(has_owner_partition(nullptr, "t"));
-  List list;
-  EXPECT_FALSE(has_owner_partition(list.get(), "t"));
-  list.add("t", 1);
-  list.add("u", 0);
-  EXPECT_FALSE(has_owner_partition(list.get(), "t"));
-  list.add("t", 0);
-  EXPECT_TRUE(has_owner_partition(list.get(), "t"));
-}
-
 TEST(KafkaClient, AnOffsetBelowZeroIsRefused) {
   Options options;
   options.brokers = "127.0.0.1:1";

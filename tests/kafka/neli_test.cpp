@@ -148,8 +148,8 @@ TEST_F(NeliStranger, OverNoRecordOfOursTheLeaseCountsFromTheFirstSight) {
 }
 
 TEST_F(NeliStranger, IsNoCandidateOfOurs) {
-  for (const auto& owners : {fact::OwnersFound{Owners{}}, owned_by("!tenure.1.2.x"), owned_by("tenure.1.2.x"),
-                             owned_by("console-consumer", "/h", 1)}) {
+  for (const auto& owners :
+       {fact::OwnersFound{Owners{}}, owned_by("!tenure.1.2.x"), owned_by("console-consumer", "/h", 1)}) {
     s = Scene();
     see_nobody_lead(s);
     s.give(owners);

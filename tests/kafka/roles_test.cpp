@@ -474,7 +474,7 @@ TEST_F(RolesThatLead, R7AfterAnErrorNothingIsSentForAPause) {
   s.commit();
   s.answer_commit(Outcome::failed);
   s.commit();
-  s.pass(role_retry_pause - 1ns);
+  s.pass(RoleMachine::retry_pause - 1ns);
   EXPECT_FALSE(s.sent);
   s.pass(1ns);
   EXPECT_TRUE(s.sent);
@@ -692,7 +692,7 @@ TEST_F(RolesThatLead, R12AStopWaitsForTheAnswerToItsRelease) {
 
 TEST_F(RolesThatLead, R12AStopWaitsForTheAnswerUpToItsLimit) {
   s.call(role_call::End{SessionId{77}});
-  s.pass(2s - role_reply_reserve - 1ns);
+  s.pass(2s - RoleMachine::reply_reserve - 1ns);
   EXPECT_EQ(s.drops, 0);
   s.pass(1ns);
   EXPECT_EQ(s.drops, 1);
@@ -1385,7 +1385,7 @@ TEST_F(RolesThatGrow, R15AfterARenewalOfUnknownOutcomeANumberCostsTheHandle) {
   s.observe();
   ASSERT_EQ(s.roles->units(), more);
   const auto before = s.drops;
-  s.pass(role_retry_pause);
+  s.pass(RoleMachine::retry_pause);
   EXPECT_EQ(s.drops, before + 1) << "the renewal tells the old number, and may come later";
 }
 

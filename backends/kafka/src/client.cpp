@@ -50,11 +50,6 @@ rd_kafka_resp_err_t error_of(rd_kafka_resp_err_t code, const rd_kafka_topic_part
   return code;
 }
 
-bool has_owner_partition(const rd_kafka_topic_partition_list_t* list, const std::string& topic) {
-  return list &&
-         rd_kafka_topic_partition_list_find(const_cast<rd_kafka_topic_partition_list_t*>(list), topic.c_str(), 0);
-}
-
 std::vector<int> assigned_partitions(std::string_view assignment, std::string_view topic) {
   std::vector<int> out;
   take_number(assignment, 2);
@@ -104,7 +99,6 @@ std::optional<Client::Event> Client::next_event() {
     switch (rd_kafka_event_type(event.get())) {
       case RD_KAFKA_EVENT_REBALANCE:
         out.kind = out.code == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS ? Event::Kind::assigned : Event::Kind::revoked;
-        out.owner = has_owner_partition(rd_kafka_event_topic_partition_list(event.get()), target_.topic);
         out.partitions = partitions_in(rd_kafka_event_topic_partition_list(event.get()), target_.topic);
         out.lost = rd_kafka_assignment_lost(rk_) != 0;
         return out;

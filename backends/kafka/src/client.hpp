@@ -25,13 +25,11 @@
 
 namespace tenure::kafka {
 
-/// The limit of a read that blocks. It is well below any lease, so that a hung coordinator costs one read.
+/// The limit of a read that blocks. A hung coordinator costs one read, and that may be longer than a short lease.
 inline constexpr auto read_limit = std::chrono::milliseconds(1500);
 
 /// Returns the error of an answer. If the answer has none, returns the first error of its partitions.
 rd_kafka_resp_err_t error_of(rd_kafka_resp_err_t code, const rd_kafka_topic_partition_list_t* list);
-/// True if partition 0 of the topic is in the list. Its owner is the member to which it is assigned.
-bool has_owner_partition(const rd_kafka_topic_partition_list_t* list, const std::string& topic);
 /// The topic's partitions in a member's assignment, which a coordinator tells in the bytes of the consumer protocol.
 std::vector<int> assigned_partitions(std::string_view assignment, std::string_view topic);
 
@@ -49,7 +47,7 @@ class Client {
 
   struct Event {
     enum class Kind { assigned, revoked, committed, trouble, fatal } kind{};
-    bool owner{}, lost{};         ///< assigned / revoked
+    bool lost{};                  ///< revoked
     std::vector<int> partitions;  ///< assigned / revoked: those of the topic
     std::uint64_t id{};           ///< committed
     bool again{};  ///< committed: a connection was closed meanwhile, so another copy may be handled, now or later

@@ -51,6 +51,9 @@ class Machine {
   using Time = Clock::Time;
   using Duration = Clock::Duration;
 
+  static constexpr Duration retry_pause = std::chrono::milliseconds(100);   ///< after a commit that failed
+  static constexpr Duration reply_reserve = std::chrono::milliseconds(20);  ///< before a call's limit
+
   /// When fact::Elapsed is due at the latest.
   Time alarm() const { return alarm_; }
 

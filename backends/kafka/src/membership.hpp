@@ -32,7 +32,7 @@ class Membership {
   static constexpr Duration sign_in_limit = std::chrono::seconds(5);       ///< for one that is refused to join
   static constexpr Duration drain_limit = std::chrono::milliseconds(500);  ///< for a commit when a rebalance begins
   static constexpr Duration leave_limit = std::chrono::milliseconds(300);  ///< for the LeaveGroup
-  static constexpr Duration prove_pause = std::chrono::milliseconds(250);  ///< after a nonce or read that failed
+  static constexpr Duration prove_pause = std::chrono::milliseconds(250);  ///< after a claim, nonce or read that failed
 
   /// The last answer to a commit, if it was an error.
   struct Failure {

@@ -141,7 +141,7 @@ void Neli::take(const fact::Committed& answer) {
 
 void Neli::claim_answered(const Sent& asked, const fact::Committed& answer) {
   believed_ = false;
-  member_->try_again = now_ + claim_pause;
+  member_->try_again = now_ + member_.prove_pause;
   if (answer.outcome == Outcome::accepted) view_.acknowledged(asked.token);
   const bool awaited = call_ && call_->id == asked.call;
   const auto deadline = deadline_of(asked);
@@ -171,7 +171,7 @@ void Neli::claim_answered(const Sent& asked, const fact::Committed& answer) {
 void Neli::renewal_answered(const Sent& asked, const fact::Committed& answer) {
   const bool awaited = call_ && call_->id == asked.call;
   if (answer.outcome != Outcome::accepted) {
-    member_->try_again = now_ + renew_pause;
+    member_->try_again = now_ + retry_pause;
     if (awaited) reply(Unknown{answer.error});
     return;
   }

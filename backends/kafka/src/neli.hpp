@@ -78,10 +78,7 @@ class Neli : public Machine<Effect> {
     Token highest{};  ///< Of any record that this process has ever read of this election.
   };
 
-  static constexpr Duration claim_pause = std::chrono::milliseconds(250);  ///< after a claim or nonce that failed
-  static constexpr Duration renew_pause = std::chrono::milliseconds(100);  ///< after a renewal that failed
   static constexpr Duration requests_every = std::chrono::seconds(3);
-  static constexpr Duration reply_reserve = std::chrono::milliseconds(20);  ///< before a call's limit
 
   explicit Neli(Config config);
 

@@ -86,7 +86,8 @@ class NeliThreads final : public MachineThreads<NeliThreads, Fact, CallResult> {
   // The serving thread
   Neli& machine() { return *neli_; }
   static Fact assigned(std::uint64_t handle, const Client::Event& event, const Client::Standing& its) {
-    return fact::Assigned{handle, event.owner, its.generation, its.member};
+    const auto& owned = event.partitions;
+    return fact::Assigned{handle, std::find(owned.begin(), owned.end(), 0) != owned.end(), its.generation, its.member};
   }
   void handled() {
     publish_place();

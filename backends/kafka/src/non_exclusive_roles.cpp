@@ -30,7 +30,7 @@ void NonExclusiveRoles::answered(const Sent& sent, const role_fact::Committed& a
     heard_at_ = std::max(heard_at_, sent.at);
     return carry_out(sent);
   }
-  member_->try_again = now_ + role_retry_pause;
+  member_->try_again = now_ + retry_pause;
   if (awaited(sent)) fail(answer.error);
 }
 

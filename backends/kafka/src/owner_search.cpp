@@ -57,8 +57,7 @@ std::optional<std::string> OwnerSearch::answered(const Result<Owners>& found, co
 bool OwnerSearch::ours(const std::string& client_id) const {
   const bool of_roles = client_id.starts_with(role_prefix);
   if (form_ == Form::roles) return of_roles;
-  // Without the '!' in the first version.
-  return !of_roles && (client_id.starts_with(candidate_prefix) || client_id.starts_with(candidate_prefix.substr(1)));
+  return !of_roles && client_id.starts_with(candidate_prefix);
 }
 
 }  // namespace tenure::kafka

@@ -16,10 +16,8 @@
 
 namespace tenure::kafka {
 
-inline constexpr Clock::Duration role_retry_pause = std::chrono::milliseconds(100);   ///< after a failed commit
-inline constexpr Clock::Duration role_longest_pause = std::chrono::minutes(10);       ///< of one that cannot claim
-inline constexpr Clock::Duration role_topic_pause = std::chrono::seconds(5);          ///< between looks at the topic
-inline constexpr Clock::Duration role_reply_reserve = std::chrono::milliseconds(20);  ///< before a call's limit
+inline constexpr Clock::Duration role_longest_pause = std::chrono::minutes(10);  ///< of one that cannot claim
+inline constexpr Clock::Duration role_topic_pause = std::chrono::seconds(5);     ///< between looks at the topic
 
 /// A member's client id. Members are sorted by their ids, which begin with it. So whoever joined last comes last, and
 /// the others keep most of what they have.

@@ -573,7 +573,7 @@ void RoleMachine::reply(RoleAnswer answer) {
 void RoleMachine::fail(Error error) { reply(Result<Committed>(std::move(error))); }
 
 void RoleMachine::fail_when_late(std::string message) {
-  if (due(call_->by - role_reply_reserve)) fail(trouble().value_or(Error{Fault::timed_out, std::move(message)}));
+  if (due(call_->by - reply_reserve)) fail(trouble().value_or(Error{Fault::timed_out, std::move(message)}));
 }
 
 }  // namespace tenure::kafka

@@ -47,7 +47,7 @@ void Roles::answered(const Sent& sent, const role_fact::Committed& answer) {
     return drop_member();
   }
   if (answer.outcome == Outcome::accepted) return;
-  member_->try_again = now_ + role_retry_pause;
+  member_->try_again = now_ + retry_pause;
   // The coordinator may handle it after later commits. A member that does not join again is in no later generation.
   const bool changes = !sent.plan.claimed.empty() || !sent.plan.over.empty();
   if (answer.outcome == Outcome::failed && changes) return drop_member();
@@ -186,9 +186,9 @@ void Roles::sending(const Plan& plan) {
 /// All is released in one commit, whose answer is waited for: a handle that is dropped may not send it. In a rebalance,
 /// or behind a commit that is not answered, it must wait itself.
 bool Roles::release_first(SessionId id) {
-  if (last_) return !due(call_->by - role_reply_reserve);
+  if (last_) return !due(call_->by - reply_reserve);
   if (!member_ || member_->fenced || !any_held()) return false;
-  if (!member_.assigned() || member_->outstanding) return !due(call_->by - role_reply_reserve);
+  if (!member_.assigned() || member_->outstanding) return !due(call_->by - reply_reserve);
   ++seq_;
   last_ = true;
   tenure::Commit all{.session = id};

@@ -21,12 +21,15 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// The next event of a kind.
-std::optional<Client::Event> await(Client& client, Waker& waker, Client::Event::Kind kind) {
+/// The next event of a kind. `other`: told of each before.
+template <class Other>
+std::optional<Client::Event> await(Client& client, Waker& waker, Client::Event::Kind kind, Other other) {
   const auto until = boot_clock().now() + 40s;
   while (boot_clock().now() < until) {
-    while (auto event = client.next_event())
+    while (auto event = client.next_event()) {
       if (event->kind == kind) return event;
+      other(*event);
+    }
     waker.wait_until(until);
   }
   return std::nullopt;
@@ -44,7 +47,9 @@ struct Joined {
     client->on_events(waker);
     EXPECT_FALSE(client->subscribe());
   }
-  std::optional<Client::Event> next(Client::Event::Kind kind) { return await(*client, *waker, kind); }
+  std::optional<Client::Event> next(Client::Event::Kind kind) {
+    return await(*client, *waker, kind, [](const Client::Event&) {});
+  }
 
   test::Cluster cluster{"jobs.neli"};
   const std::shared_ptr<Waker> waker = boot_clock().make_waker();
@@ -76,6 +81,29 @@ TEST(KafkaClientMock, AnAssignmentThatAnEvictionTookIsLost) {
   ASSERT_TRUE(evicted);
   EXPECT_TRUE(evicted->lost);
   client.unassign();
+}
+
+// Rule 15. No revoke tells of an eviction while a member joins.
+TEST(KafkaClientMock, AnEvictionWhileItJoinsIsToldByItsNextMemberIdAlone) {
+  Joined member;
+  auto& client = *member.client;
+  ASSERT_TRUE(member.next(Kind::assigned));
+  const auto first = client.standing().member;
+  EXPECT_NE(first, "");
+  client.assign_nothing();
+  for (const auto answer : {RD_KAFKA_RESP_ERR_NO_ERROR, RD_KAFKA_RESP_ERR_UNKNOWN_MEMBER_ID}) {
+    member.cluster.next_heartbeat(RD_KAFKA_RESP_ERR_REBALANCE_IN_PROGRESS);
+    ASSERT_TRUE(member.next(Kind::revoked));
+    if (answer) member.cluster.next_join(answer);
+    client.unassign();
+    bool revoked = false;
+    const auto assigned = await(client, *member.waker, Kind::assigned,
+                                [&revoked](const Client::Event& event) { revoked |= event.kind == Kind::revoked; });
+    ASSERT_TRUE(assigned);
+    EXPECT_FALSE(revoked);
+    EXPECT_EQ(client.standing().member == first, answer == RD_KAFKA_RESP_ERR_NO_ERROR);
+    client.assign_nothing();
+  }
 }
 
 // R7. Where one partition's commit fails, the others' are written, and all have failed.

@@ -22,12 +22,15 @@ class Cluster {
     if (rd_kafka_mock_topic_create(cluster_.get(), topic.c_str(), 2, 1)) throw std::runtime_error("no topic");
   }
   std::string brokers() const { return rd_kafka_mock_cluster_bootstraps(cluster_.get()); }
-  void next_heartbeat(rd_kafka_resp_err_t answer) {
-    constexpr std::int16_t heartbeat = 12;  // the request's number in Kafka's protocol
-    rd_kafka_mock_push_request_errors(cluster_.get(), heartbeat, 1, answer);
-  }
+  // By the requests' numbers in Kafka's protocol.
+  void next_heartbeat(rd_kafka_resp_err_t answer) { next(12, answer); }
+  void next_join(rd_kafka_resp_err_t answer) { next(11, answer); }
 
  private:
+  void next(std::int16_t request, rd_kafka_resp_err_t answer) {
+    rd_kafka_mock_push_request_errors(cluster_.get(), request, 1, answer);
+  }
+
   std::unique_ptr<rd_kafka_t, decltype(&rd_kafka_destroy)> rk_{nullptr, &rd_kafka_destroy};
   std::unique_ptr<rd_kafka_mock_cluster_t, decltype(&rd_kafka_mock_cluster_destroy)> cluster_{
       nullptr, &rd_kafka_mock_cluster_destroy};

@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Goal: what librdkafka tells of an assignment is passed on. Method: one handle at librdkafka's mock cluster in this
-// process, which is told what to answer.
+// Goal: what librdkafka tells of assignments and commits is passed on. Method: one handle at librdkafka's mock cluster
+// in this process, which is told what to answer.
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
+#include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
+#include <utility>
 #include <variant>
 
 #include <tenure/kafka.hpp>
@@ -58,6 +64,37 @@ struct Joined {
 };
 
 using Kind = Client::Event::Kind;
+
+/// Commits on partition 0 what no client of librdkafka would. Whether the broker has answered.
+bool commit_raw(const Options& o, std::int64_t offset) {
+  std::string request;
+  const auto put = [&request](std::int64_t value, int bytes) {
+    for (int i = bytes; i-- > 0;) request += static_cast<char>(value >> 8 * i);
+  };
+  const auto put_text = [&](const std::string& text) {
+    put(static_cast<std::int64_t>(text.size()), 2);
+    request += text;
+  };
+  put(8, 2), put(2, 2), put(1, 4), put_text("test");         // OffsetCommit of version 2
+  put_text(o.group), put(-1, 4), put_text(""), put(-1, 8);   // By no member.
+  put(1, 4), put_text(o.topic);                              // Of one topic
+  put(1, 4), put(0, 4), put(offset, 8), put_text("theirs");  // one partition.
+  const auto body = std::exchange(request, {});
+  put(static_cast<std::int64_t>(body.size()), 4);
+  request += body;
+
+  sockaddr_in at{};
+  at.sin_family = AF_INET;
+  at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  at.sin_port = htons(static_cast<std::uint16_t>(std::stoi(o.brokers.substr(o.brokers.rfind(':') + 1))));
+  const int fd = ::socket(AF_INET, SOCK_STREAM, 0);
+  char answer[4];
+  const bool done = ::connect(fd, reinterpret_cast<const sockaddr*>(&at), sizeof at) == 0 &&
+                    ::send(fd, request.data(), request.size(), MSG_NOSIGNAL) > 0 &&
+                    ::recv(fd, answer, sizeof answer, MSG_WAITALL) == sizeof answer;
+  ::close(fd);
+  return done;
+}
 
 TEST(KafkaClientMock, AnAssignmentThatAnEvictionTookIsLost) {
   Joined member;
@@ -123,6 +160,23 @@ TEST(KafkaClientMock, ACommitThatFailsForOnePartitionHasFailed) {
   ASSERT_TRUE(stands);
   EXPECT_EQ(stands->front(), commit) << "or this is not the case that is meant";
   client.unassign();
+}
+
+// Rule 5 reckons with that.
+TEST(KafkaClientMock, AForeignCommitOfMinusOneReadsAsNone) {
+  const test::Cluster cluster("jobs.neli");
+  Options o;
+  o.log = no_log;
+  o.brokers = cluster.brokers();
+  o.group = "jobs";
+  o.topic = "jobs.neli";
+  const auto client = make_observer(o, o.group, std::make_shared<ClosableLog>(o));
+  for (const auto& stands : {std::optional(Commit{5, "theirs"}), std::optional<Commit>()}) {
+    ASSERT_TRUE(commit_raw(o, stands ? stands->offset : -1));
+    const auto read = client->committed(1, 10s);
+    ASSERT_TRUE(read);
+    EXPECT_EQ(read->front(), stands);
+  }
 }
 
 // Whoever may read the group can commit this. librdkafka before 2.6.1 would hand out memory of this process behind it.

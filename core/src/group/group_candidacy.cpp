@@ -656,7 +656,7 @@ void GroupCandidacy::absorb_leads(Time now, Look& look) {
     auto& seen = it->second.lead;
     const auto at = seen && seen->shows(lead) ? seen->at : now;
     if (seen && seen->released && seen->heir && seen->token < lead.token)
-      rivals_.given(*seen->heir, election, lead.session == *seen->heir, now, timing_.term);
+      rivals_.given(*seen->heir, lead.session == *seen->heir, now, timing_.term);
     seen = SeenLead{lead.token, lead.session, lead.heir, at, lead.released};
   }
   cursor_ = std::move(look.cursor);

@@ -222,9 +222,7 @@ Holdings GroupCandidacy::numbers(Time now) const {
 void GroupCandidacy::tell_led(Holdings& seen) {
   for (const auto& [election, entry] : all_entries()) {
     if (!entry.holder || !seen.members.contains(*entry.holder) || is_unreadable(election)) continue;
-    auto& led = seen.led.emplace_back(Led{election, *entry.holder, entry.lead ? entry.lead->token : Token{}});
-    for (const auto& [id, rival] : rivals_.all())
-      if (rival.let_lie.contains(election)) led.not_to.insert(id);
+    seen.led.push_back({election, *entry.holder, entry.lead ? entry.lead->token : Token{}});
   }
 }
 

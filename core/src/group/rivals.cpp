@@ -24,7 +24,7 @@ Rivals::News Rivals::saw(const Look& look, std::optional<SessionId> own, Duratio
       tell(News::sessions);
     if (before.weight != session.weight || before.most != session.most) {
       tell(News::numbers);
-      if (before.most < session.most) rival.let_lie.clear(), rival.doubted = false;
+      if (before.most < session.most) rival.doubted = false;
     }
     absent_since_.erase(id);
     if (added || rival.session.record.beat != record.beat) {
@@ -44,17 +44,13 @@ Rivals::News Rivals::saw(const Look& look, std::optional<SessionId> own, Duratio
   return news;
 }
 
-void Rivals::given(SessionId id, const std::string& election, bool took, Time at, Duration term) {
+void Rivals::given(SessionId id, bool took, Time at, Duration term) {
   const auto it = rivals_.find(id);
   if (it == rivals_.end()) return;
-  auto& rival = it->second;
-  if (took) {
-    rival.doubted = false;
-    rival.let_lie.erase(election);
-  } else {
-    doubt(rival, at, term);
-    rival.let_lie.insert(election);
-  }
+  if (took)
+    it->second.doubted = false;
+  else
+    doubt(it->second, at, term);
 }
 
 /// What it lets lie is led by nobody for a moment, so it gets ever more time. Those of one time count once: its giver

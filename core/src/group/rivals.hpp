@@ -4,8 +4,6 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <set>
-#include <string>
 
 #include <tenure/group_store.hpp>
 
@@ -25,14 +23,12 @@ class Rivals {
   struct Rival {
     Session session{};
     LeaseBound bound{};
-    Time lease_end{};                              ///< The end by our clock. Nobody else may end it earlier.
-    Time heard{};                                  ///< When a new beat of it was seen last.
-    std::set<std::string, std::less<>> let_lie{};  ///< Released in its favour, and taken by others. Forgotten once it
-                                                   ///< may lead more.
-    bool doubted{};                                ///< The last of what was released in its favour was so,
-    Time takes_from{};                             ///< and it is expected to take one from then on.
-    int let_more_lie{};                            ///< So many in a row since then.
-    Time end_again{};                              ///< It could not be ended; not again before then.
+    Time lease_end{};    ///< The end by our clock. Nobody else may end it earlier.
+    Time heard{};        ///< When a new beat of it was seen last.
+    bool doubted{};      ///< The last of what was released in its favour was taken by others,
+    Time takes_from{};   ///< and it is expected to take one from then on.
+    int let_more_lie{};  ///< So many in a row since then.
+    Time end_again{};    ///< It could not be ended; not again before then.
     int ends_in_vain{};
   };
   enum class News { none, numbers, sessions };  ///< Beats alone; what each may lead; who is there.
@@ -41,7 +37,7 @@ class Rivals {
   News saw(const Look& look, std::optional<SessionId> own, Duration own_term, Time at);
 
   /// An election was released in its favour, and was taken: by it, or by another.
-  void given(SessionId id, const std::string& election, bool took, Time at, Duration term);
+  void given(SessionId id, bool took, Time at, Duration term);
   /// One is about to be.
   void offered(SessionId id, Time at, Duration term);
 

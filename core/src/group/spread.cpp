@@ -75,12 +75,10 @@ Share* share_of(SessionId session, Shares& shares) {
 }
 
 /// The session with the highest score among those whose share has room.
-Share* taker_of(std::uint64_t name, Shares& shares, const std::set<SessionId>* but) {
+Share* taker_of(std::uint64_t name, Shares& shares) {
   Share* best = nullptr;
   for (auto& share : shares)
-    if (share.room > 0 && !(but && but->contains(share.session)) &&
-        (!best || score(name, share.session) > score(name, best->session)))
-      best = &share;
+    if (share.room > 0 && (!best || score(name, share.session) > score(name, best->session))) best = &share;
   return best;
 }
 
@@ -90,7 +88,6 @@ struct Item {
   std::uint64_t hash{};
   Share* holder{};
   Token token{};
-  const std::set<SessionId>* not_to{};
   Share* to{};
 };
 
@@ -100,7 +97,7 @@ std::vector<Item> items_of(const Holdings& seen, Shares& shares) {
   out.reserve(seen.free.size() + seen.led.size());
   for (const auto& election : seen.free) out.push_back({&election, hash_of(election)});
   for (const auto& led : seen.led)
-    out.push_back({&led.election, hash_of(led.election), share_of(led.session, shares), led.token, &led.not_to});
+    out.push_back({&led.election, hash_of(led.election), share_of(led.session, shares), led.token});
   std::sort(out.begin(), out.end(), [](const Item& a, const Item& b) {
     return std::pair(a.hash, std::string_view(*a.election)) < std::pair(b.hash, std::string_view(*b.election));
   });
@@ -138,7 +135,7 @@ Allotment allot(const Holdings& seen) {
     keep_newest(items);
   Allotment out;
   const auto place = [&](Item& item) {
-    if (!item.to && (item.to = taker_of(item.hash, shares, item.not_to))) --item.to->room;
+    if (!item.to && (item.to = taker_of(item.hash, shares))) --item.to->room;
     return item.to && item.to != item.holder;
   };
   for (auto& item : items)

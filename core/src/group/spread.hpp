@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -31,7 +30,6 @@ struct Led {
   std::string election{};
   SessionId session{};
   Token token{};
-  std::set<SessionId> not_to{};  ///< These let it lie before.
 };
 
 /// What one process sees: the live sessions that take part in the same elections, ours included, and how these are led.

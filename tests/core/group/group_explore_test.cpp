@@ -287,8 +287,7 @@ class GroupDigest {
     plain(rivals.size());
     for (const auto& [session_id, rival] : rivals) {
       // The spread is off.
-      const auto& [last, bound, lease_end, heard, let_lie, doubted, takes_from, let_more_lie, end_again, ends_in_vain] =
-          rival;
+      const auto& [last, bound, lease_end, heard, doubted, takes_from, let_more_lie, end_again, ends_in_vain] = rival;
       id(session_id);
       session(last);
       if (last.record.released) continue;

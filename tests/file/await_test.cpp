@@ -25,7 +25,7 @@ namespace {
 
 struct FileAwait : ::testing::Test {
   Scratch base;
-  fs::path directory = base / "jobs";
+  fs::path directory = made(base / "jobs");
   std::atomic<int> looks{0};
   Store holder{base, "jobs"}, follower{base, "jobs", [this](Step step) { looks += step == Step::looked; }};
   ManualClock clock;
@@ -170,6 +170,7 @@ TEST_F(FileAwait, AReplacedDirectoryEndsTheWait) {
 }
 
 TEST_F(FileAwait, TheFirstTenureEndsTheWait) {
+  made(base / "other");
   Store a{base, "other"}, b{base, "other"};
   Waiting waiting(a, std::nullopt, clock);
   EXPECT_TRUE(waiting.sleeps());
@@ -283,6 +284,7 @@ struct FileAwaitDaemon : FileAwait {
 
   /// In a child, which alone may lose its descriptors.
   void daemonise(const std::function<int()>& open) {
+    made(base / "other");
     waits = std::make_unique<Store>(base, "other");
     {
       Waiting waiting(*waits, std::nullopt, clock);

@@ -3,6 +3,7 @@
 #include "directory.hpp"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <grp.h>
 #include <sys/stat.h>
@@ -11,6 +12,7 @@
 #include <cerrno>
 #include <cstdarg>
 #include <functional>
+#include <thread>
 
 #include "refusal.hpp"
 #include "store.hpp"
@@ -20,6 +22,7 @@ namespace {
 
 /// What happens after a call that names a file: which call, and the last part of the name.
 std::function<void(const std::string& call, const std::string& name)> after_call;
+std::atomic<bool> unnamed_files{true};
 
 template <class Function>
 Function* real(const char* name) {
@@ -63,6 +66,7 @@ int openat(int at, const char* path, int flags, ...) {
   va_start(more, flags);
   const auto mode = va_arg(more, mode_t);  // garbage where there is none, and then nobody reads it
   va_end(more);
+  if (!unnamed_files && (flags & O_TMPFILE) == O_TMPFILE) return errno = EOPNOTSUPP, -1;
   return told("openat", path, there(at, path, flags, mode));
 }
 }
@@ -88,8 +92,13 @@ struct After {
   ~After() { after_call = nullptr; }
 };
 
+/// What an opening or its first claim says.
 std::string refusal(const fs::path& base, const std::string& election = "jobs") {
-  return tenure::test::refusal_of([&] { Store{base, election}; });
+  return tenure::test::refusal_of([&] {
+    Store store{base, election};
+    const auto claimed = store.compare_and_set(std::nullopt, record(7, 70), within(1s));
+    if (!claimed) throw std::invalid_argument(claimed.error().message);
+  });
 }
 
 TEST(FileDirectory, NamesArePercentEncoded) {
@@ -156,10 +165,10 @@ TEST(FileDirectory, NetworkFileSystemsAreRefusedByTheirNumber) {
 TEST(FileDirectory, AMissingDirectoryIsMadeForItsOwner) {
   Scratch scratch;
   Store made{scratch / "base", "jobs"};
+  ASSERT_TRUE(swap(made, std::nullopt, record(7, 70)));
   struct stat now {};
   ASSERT_EQ(::stat((scratch / "base/jobs").c_str(), &now), 0);
   EXPECT_EQ(now.st_mode & 07777, 0700u);
-  ASSERT_TRUE(swap(made, std::nullopt, record(7, 70)));
   ASSERT_EQ(::stat((scratch / "base/jobs/1").c_str(), &now), 0);
   EXPECT_EQ(now.st_mode & 07777, 0600u);
   EXPECT_THAT(refusal(scratch / "missing/base"), HasSubstr("name a directory whose parent exists"));
@@ -246,7 +255,8 @@ TEST(FileDirectory, ADirectoryOfAnothersThatComesAfterALookIsNeverEntered) {
         fs::rename(ours, base / "before");
         fs::rename(forged, ours);
       });
-      refused = directory.enter();
+      const auto entered = directory.enter(Missing::is_made);
+      if (!entered) refused = entered.error();
     }
     struct stat now {};
     ASSERT_TRUE(refused || ::fstat(directory.get(), &now) == 0);
@@ -274,7 +284,7 @@ TEST(FileDirectory, WhatComesInThePlaceOfADirectoryThatWeMakeKeepsItsRights) {
       fs::rename(base / "jobs", base / "before");
       swapped();
     });
-    return ElectionDirectory(base, "jobs").enter().has_value();
+    return !ElectionDirectory(base, "jobs").enter(Missing::is_made);
   };
   const auto before = ::umask(077);
   EXPECT_TRUE(enter_while([&] { fs::create_directory_symlink(base / "private", base / "jobs"); }));
@@ -326,6 +336,7 @@ TEST(FileDirectory, AFileIsNoDirectory) {
 
 TEST(FileDirectory, OtherFilesInTheDirectoryAreLeftAlone) {
   Scratch base;
+  made(base / "jobs");
   Store store{base, "jobs"};
   for (const auto* name : {"README", "01", "1a", "-1", "step_down.x", "0"}) std::ofstream(base / "jobs" / name) << "x";
   EXPECT_FALSE(read(store).record);
@@ -335,6 +346,7 @@ TEST(FileDirectory, OtherFilesInTheDirectoryAreLeftAlone) {
 
 TEST(FileDirectory, TooManyFilesAreAnErrorThatSaysSo) {
   Scratch base;
+  made(base / "jobs");
   Store store{base, "jobs"};
   for (int i = 0; i < 3000; ++i) std::ofstream(base / "jobs" / ("other" + std::to_string(i)));
   EXPECT_THAT(error_of(store.read(within(1s))).message, HasSubstr("too many files"));
@@ -342,6 +354,7 @@ TEST(FileDirectory, TooManyFilesAreAnErrorThatSaysSo) {
 
 TEST(FileDirectory, TheLastNumberIsRefused) {
   Scratch base;
+  made(base / "jobs");
   Store store{base, "jobs"};
   std::ofstream(base / "jobs/18446744073709551615") << "x";
   for (const auto& refused :
@@ -374,12 +387,34 @@ TEST(FileDirectory, WhatIsWrittenIsAsReadableAsItsDirectoryIsThen) {
   EXPECT_TRUE(modes.contains(0644));
 }
 
-TEST(FileDirectory, ALookMakesNothing) {
-  Scratch base;
-  const auto missing = ElectionDirectory(base, "jobs", Purpose::look).enter();
-  ASSERT_TRUE(missing);
-  EXPECT_EQ(missing->fault, Fault::misconfigured);
-  EXPECT_FALSE(fs::exists(base / "jobs"));
+/// As after a start of the machine, where /run is empty: whoever observes must not decide whose the directory is.
+TEST(FileDirectory, ALookMakesNothingAndFindsNobodyUntilTheFirstClaim) {
+  const Scratch scratch;
+  for (const auto& base : {scratch.path(), scratch / "base"}) {
+    SCOPED_TRACE(base);
+    Store observer{base, "jobs"};
+    EXPECT_FALSE(read(observer).record);
+    EXPECT_EQ(observer.request_step_down({{7}, "ops", "why"}, within(1s)), std::nullopt);
+    observer.await_change(std::nullopt, within(1ms));
+    EXPECT_FALSE(fs::exists(base / "jobs"));
+    std::thread claims([&] {
+      Store candidate{base, "jobs"};
+      EXPECT_TRUE(swap(candidate, std::nullopt, record(7, 70)));
+    });
+    observer.await_change(std::nullopt, within(20s));
+    claims.join();
+    EXPECT_TRUE(read(observer).record);
+  }
+}
+
+TEST(FileDirectory, AFileSystemWithoutUnnamedFilesIsRefusedByName) {
+  const Scratch base;
+  Store store{base, "jobs"};
+  unnamed_files = false;
+  const auto refused = error_of(store.compare_and_set(std::nullopt, record(7, 70), within(1s)));
+  unnamed_files = true;
+  EXPECT_EQ(refused.fault, Fault::misconfigured);
+  EXPECT_THAT(refused.message, HasSubstr("O_TMPFILE"));
 }
 
 // ---- the list ----

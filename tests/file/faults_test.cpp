@@ -26,7 +26,7 @@ using ::testing::IsEmpty;
 
 struct FileFaults : ::testing::Test {
   Scratch base;
-  fs::path directory = base / "jobs";
+  fs::path directory = made(base / "jobs");
 
   static void must(bool done, const char* what) {
     if (!done) throw std::runtime_error(std::string(what) + ": " + std::strerror(errno));
@@ -418,6 +418,7 @@ TEST_F(FileLed, AnotherFormatIsRefusedAndSaysSo) {
 TEST_F(FileFaults, AnotherElectionsFileIsRefused) {
   Store leader{base, "jobs"}, other{base, "other"};
   ASSERT_TRUE(swap(leader, std::nullopt, record(7, 70)));
+  made(base / "other");
   fs::copy_file(directory / "1", base / "other/1");
   EXPECT_THAT(error_of(other.read(within(1s))).message, HasSubstr("belongs to the election \"jobs\""));
 }

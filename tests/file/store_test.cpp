@@ -40,7 +40,7 @@ const char* const election = "jobs";
 
 struct FileStore : ::testing::Test {
   Scratch base;
-  fs::path directory = base / election;
+  fs::path directory = made(base / election);
   Store a{base, election}, b{base, election}, c{base, election};
 };
 

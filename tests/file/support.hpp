@@ -2,9 +2,11 @@
 // What the tests of files share with those of other stores, and processes to misbehave.
 #pragma once
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <cstdint>
 #include <filesystem>
@@ -36,6 +38,12 @@ using test::value;
 using test::within;
 
 inline Expected version(std::uint64_t token, std::vector<std::uint64_t> beats) { return {{token}, std::move(beats)}; }
+
+/// As an earlier claim has made it.
+inline fs::path made(fs::path directory) {
+  if (::mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) throw std::runtime_error("mkdir");
+  return directory;
+}
 
 inline std::set<std::string> names(const fs::path& directory) {
   std::set<std::string> found;

@@ -95,6 +95,10 @@ std::optional<Error> share(int parent, const std::string& name, const std::strin
   return std::nullopt;
 }
 
+bool has_parent(const std::string& path) {
+  return ::access(std::filesystem::path(path).parent_path().c_str(), F_OK) == 0;
+}
+
 std::optional<Error> make_at(int parent, const std::string& name, const std::string& path, unsigned mode) {
   if (::mkdirat(parent, name.c_str(), mode) != 0)
     return errno == EEXIST ? std::nullopt : std::optional(system_error("cannot make the directory", path, errno));
@@ -141,8 +145,7 @@ std::optional<std::string> unfit_file_system(std::uint64_t type) {
          "several hosts use a store with a server";
 }
 
-ElectionDirectory::ElectionDirectory(const std::filesystem::path& directory, std::string_view election, Purpose purpose)
-    : purpose_(purpose) {
+ElectionDirectory::ElectionDirectory(const std::filesystem::path& directory, std::string_view election) {
   path_ = std::filesystem::absolute(directory).lexically_normal().string();
   while (path_.size() > 1 && path_.ends_with('/')) path_.pop_back();
   names_.push_back(path_);
@@ -160,21 +163,29 @@ Result<bool> ElectionDirectory::stands() const {
   return system_error("cannot look at", path_, errno);
 }
 
-std::optional<Error> ElectionDirectory::enter() {
-  const auto stands_now = stands();
-  if (!stands_now) return stands_now.error();
-  if (*stands_now) return std::nullopt;
+Result<bool> ElectionDirectory::enter(Missing missing) {
+  auto stands_now = stands();
+  if (!stands_now || *stands_now) return stands_now;
   descriptor_.close();
   Place at;
   for (const auto& name : names_) {
-    auto next = below(at, name);
+    auto next = below(at, name, missing);
     if (!next) return std::move(next).error();
+    if (!next->directory) {
+      if (auto error = at.directory ? judge_file_system(at.directory.get()) : std::nullopt) return *std::move(error);
+      return false;
+    }
     at = *std::move(next);
   }
-  return open(at);
+  auto opened = Descriptor::take([&] { return ::openat(at.directory.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); });
+  if (!opened) return system_error("cannot open the directory", path_, errno);
+  if (auto error = judge_file_system(opened.get())) return *std::move(error);
+  descriptor_ = std::move(opened);
+  return true;
 }
 
-Result<ElectionDirectory::Place> ElectionDirectory::below(const Place& parent, const std::string& name) const {
+Result<ElectionDirectory::Place> ElectionDirectory::below(const Place& parent, const std::string& name,
+                                                          Missing missing) const {
   const bool top = &name == &names_.front();
   const int from = top ? AT_FDCWD : parent.directory.get();
   const unsigned mode = top ? 0700 : permissions_below(parent.now.st_mode);
@@ -187,36 +198,33 @@ Result<ElectionDirectory::Place> ElectionDirectory::below(const Place& parent, c
   Place next;
   next.path = top ? name : parent.path + '/' + name;
   next.directory = look();
-  if (!next.directory && errno == ENOENT && purpose_ == Purpose::candidacy) {
+  if (!next.directory && errno == ENOENT && missing == Missing::is_made) {
     if (auto error = make_at(from, name, next.path, mode)) return *std::move(error);
     next.directory = look();
   }
+  if (!next.directory && errno == ENOENT && (!top || has_parent(name))) return Place{};
   if (!next.directory || ::fstat(next.directory.get(), &next.now) != 0)
     return system_error("cannot look at", next.path, errno);
   if (auto error = judge(next.now, next.path, top, top || parent.open_to_all())) return *std::move(error);
   return next;
 }
 
-std::optional<Error> ElectionDirectory::open(const Place& last) {
-  auto opened =
-      Descriptor::take([&] { return ::openat(last.directory.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); });
-  if (!opened) return system_error("cannot open the directory", path_, errno);
+std::optional<Error> ElectionDirectory::judge_file_system(int directory) const {
   struct statfs system {};
-  if (::fstatfs(opened.get(), &system) != 0) return system_error("cannot look at the file system of", path_, errno);
+  if (::fstatfs(directory, &system) != 0) return system_error("cannot look at the file system of", path_, errno);
   if (const auto why = unfit_file_system(static_cast<std::uint64_t>(system.f_type) & 0xFFFFFFFF))
     return Error{Fault::misconfigured, path_ + " " + *why};
-
-  // A process that may not write, or finds the disk full, can still observe.
-  if (purpose_ == Purpose::candidacy) {
-    const auto probe =
-        Descriptor::take([&] { return ::openat(opened.get(), ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600); });
-    if (!probe && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL))
-      return Error{Fault::misconfigured, path_ +
-                                             " is on a file system without unnamed files (O_TMPFILE), by which a "
-                                             "tenure appears whole or not at all; use ext4, xfs, btrfs or tmpfs"};
-  }
-  descriptor_ = std::move(opened);
   return std::nullopt;
+}
+
+Result<Descriptor> ElectionDirectory::unnamed_file() const {
+  auto file = Descriptor::take([&] { return ::openat(get(), ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600); });
+  if (file) return file;
+  if (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL)
+    return Error{Fault::misconfigured, path_ +
+                                           " is on a file system without unnamed files (O_TMPFILE), by which a tenure "
+                                           "appears whole or not at all; use ext4, xfs, btrfs or tmpfs"};
+  return system_error("cannot make a file in", path_, errno);
 }
 
 unsigned ElectionDirectory::permissions() const {

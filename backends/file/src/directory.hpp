@@ -42,25 +42,27 @@ struct Listing {
   std::uint64_t newest() const { return tenures.empty() ? 0 : tenures.back(); }
 };
 
-/// What a directory is opened for. A look makes nothing there, not even for a moment.
-enum class Purpose { candidacy, look };
+/// What a look or a claim does with a directory that is missing. A look makes nothing, not even for a moment.
+enum class Missing { stays, is_made };
 
 /// Whoever may write to a directory may put something else in the place of what is below it, at any moment. So we name
 /// nothing twice: what is judged is open already, and the next step goes on from there.
 class ElectionDirectory {
  public:
   /// Does nothing yet.
-  ElectionDirectory(const std::filesystem::path& directory, std::string_view election,
-                    Purpose purpose = Purpose::candidacy);
+  ElectionDirectory(const std::filesystem::path& directory, std::string_view election);
 
-  /// Makes sure that the descriptor is open and is what stands at the path now; a candidate's makes what is missing.
-  std::optional<Error> enter();
+  /// Makes sure that the descriptor is open and is what stands at the path now. False: nothing stands there.
+  Result<bool> enter(Missing missing);
 
   /// Whether the directory that enter() opened still stands at its path. An error says why that cannot be told.
   Result<bool> stands() const;
 
   /// Returns all names, as they stood together at one moment.
   Result<Listing> list() const;
+
+  /// A file that appears whole once it gets its name, or never.
+  Result<Descriptor> unnamed_file() const;
 
   int get() const { return descriptor_.get(); }
   FileId id() const { return descriptor_.id(); }
@@ -77,11 +79,10 @@ class ElectionDirectory {
     bool open_to_all() const { return (now.st_mode & S_IWOTH) != 0; }
   };
 
-  /// Opens the next directory of the way, and makes it if it is missing.
-  Result<Place> below(const Place& parent, const std::string& name) const;
-  std::optional<Error> open(const Place& last);
+  /// Opens the next directory of the way. Without one it is missing.
+  Result<Place> below(const Place& parent, const std::string& name, Missing missing) const;
+  std::optional<Error> judge_file_system(int directory) const;
 
-  const Purpose purpose_;
   std::vector<std::string> names_;  ///< The path of the directory that the user named, and the names below it.
   std::string path_;
   Descriptor descriptor_;

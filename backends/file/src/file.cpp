@@ -76,7 +76,7 @@ Result<bool> find(const Directory& directory, const std::string& path, std::vect
 }
 
 ListedElection look_at(const std::filesystem::path& directory, const std::string& election, const Limit& limit) try {
-  const auto found = Store(directory, election, {}, -1, Purpose::look).read(limit);
+  const auto found = Store(directory, election).read(limit);
   return listed(election, found, boot_clock().now());
 } catch (const std::exception& e) {
   return listed(election, Error{Fault::misconfigured, e.what()}, boot_clock().now());
@@ -86,6 +86,8 @@ ListedElection look_at(const std::filesystem::path& directory, const std::string
 Result<std::vector<std::string>> names_in(const std::filesystem::path& directory, const Limit& limit) {
   std::vector<std::string> pieces, names;
   const auto top = open_at(AT_FDCWD, directory.c_str(), 0);
+  if (!top && errno == ENOENT)
+    return Error{Fault::misconfigured, directory.string() + " is missing; the first candidate makes it"};
   if (!top) return system_error("cannot list", directory.string(), errno);
   const auto whole = find(top, directory.string(), pieces, names, limit);
   if (!whole) return whole.error();

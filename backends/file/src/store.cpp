@@ -96,19 +96,19 @@ Clock::Time lease_end(const Record& record) { return Clock::Time(record.asked) +
 
 }  // namespace
 
-Store::Store(const std::filesystem::path& directory, std::string election, std::function<void(Step)> at, int witness,
-             Purpose purpose)
+Store::Store(const std::filesystem::path& directory, std::string election, std::function<void(Step)> at, int witness)
     : election_(std::move(election)),
       at_(std::move(at)),
       witness_(witness),
       boot_id_(boot_id()),
       time_namespace_(time_namespace()),
-      directory_(directory, election_, purpose) {
+      directory_(directory, election_) {
   check_election(election_);
-  const auto error = directory_.enter();
-  if (!error) return;
-  if (error->fault == Fault::unreachable) throw std::runtime_error(error->message);
-  throw std::invalid_argument(error->message);
+  const auto entered = directory_.enter(Missing::stays);
+  if (entered) return;
+  const auto& error = entered.error();
+  if (error.fault == Fault::unreachable) throw std::runtime_error(error.message);
+  throw std::invalid_argument(error.message);
 }
 
 std::optional<Error> Store::unusable(const Limit& limit) const {
@@ -131,11 +131,12 @@ Read Store::remember(Read answer) {
   return answer;
 }
 
-Result<Store::Look> Store::look(const Limit& limit) {
-  if (auto error = directory_.enter()) return *error;
+Result<Store::Look> Store::look(const Limit& limit, Missing missing) {
+  const auto entered = directory_.enter(missing);
+  if (!entered) return entered.error();
   // A claim removes what stood before, so we look at what stands now.
   for (int attempt = 0; attempt < 64; ++attempt) {
-    auto listed = directory_.list();
+    auto listed = *entered ? directory_.list() : Listing{};
     if (!listed) return std::move(listed).error();
     Look found{*std::move(listed), {}};
     found.read.now_ms = limit.clock.unix_ms();
@@ -321,7 +322,7 @@ bool Store::is_named(const Held& mine) const {
 }
 
 Result<Swap> Store::publish(const std::optional<Expected>& expected, const Record& next, const Limit& limit) {
-  auto before = look(limit);
+  auto before = look(limit, Missing::is_made);
   if (!before) return std::move(before).error();
   auto& [listing, found] = *before;
   if (!matches(expected, found.record) || (lost_ == next.token && !next.released)) return Swap{false, std::move(found)};
@@ -366,9 +367,10 @@ void Store::take_back(const Held& mine) const {
 }
 
 Result<Store::Held> Store::prepare(const Record& next) const {
+  auto file = directory_.unnamed_file();
+  if (!file) return std::move(file).error();
   Held mine;
-  mine.file = Descriptor::take([&] { return ::openat(directory_.get(), ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600); });
-  if (!mine.file) return system_error("cannot make a file in", directory_.path(), errno);
+  mine.file = *std::move(file);
   mine.origin = {boot_id_, time_namespace_, mine.file.id()};
   mine.record = next;
   mine.ends = lease_end(next);
@@ -419,7 +421,9 @@ std::optional<Version> Store::await_change(const std::optional<Version>& seen, c
     if (subscription_.took_close()) looks = looks_after_close;
     const auto now = look(limit);
     if (!now || differs(seen, now->read)) break;
-    const auto state = subscription_.watch(directory_.id(), directory_.get(), now->listing.newest());
+    const auto state = directory_.get() < 0
+                           ? Subscription::State::unavailable
+                           : subscription_.watch(directory_.id(), directory_.get(), now->listing.newest());
     if (state == Subscription::State::renewed) continue;
     auto until = limit.by;
     if (state == Subscription::State::unavailable) until = std::min(until, limit.clock.now() + poll_interval);
@@ -442,13 +446,13 @@ std::optional<Error> Store::request_step_down(const StepDown& request, const Lim
   // A request for another tenure means nothing. If it were left, it would meet a tenure that gets this token later.
   const auto& standing = found->read.record;
   if (!standing || standing->token != request.token) return std::nullopt;
-  const auto file =
-      Descriptor::take([&] { return ::openat(directory_.get(), ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600); });
+  const auto file = directory_.unnamed_file();
+  if (!file) return file.error();
   const auto text = printable(request.by, max_candidate_bytes) + '\n' + printable(request.why);
-  if (!file || ::fchmod(file.get(), 0600 | (directory_.permissions() & 0044)) != 0 ||
-      !write_all(file.get(), text.data(), text.size(), 0))
+  if (::fchmod(file->get(), 0600 | (directory_.permissions() & 0044)) != 0 ||
+      !write_all(file->get(), text.data(), text.size(), 0))
     return system_error("cannot write a request in", directory_.path(), errno);
-  if (!publish_as(file.get(), directory_.get(), step_down_name(request.token)) && errno != EEXIST)
+  if (!publish_as(file->get(), directory_.get(), step_down_name(request.token)) && errno != EEXIST)
     return system_error("cannot leave a request in", directory_.path(), errno);
   return std::nullopt;
 }

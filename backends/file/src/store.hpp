@@ -30,7 +30,7 @@ class Store final : public ConditionalStore {
  public:
   /// Throws as open() does. `witness`: see open_url(); -1: none.
   Store(const std::filesystem::path& directory, std::string election, std::function<void(Step)> at = {},
-        int witness = -1, Purpose purpose = Purpose::candidacy);
+        int witness = -1);
 
   Result<Read> read(const Limit& limit) override;
   Result<Swap> compare_and_set(const std::optional<Expected>& expected, const Record& next,
@@ -54,7 +54,7 @@ class Store final : public ConditionalStore {
 
   std::optional<Error> unusable(const Limit& limit) const;
   Read remember(Read answer);
-  Result<Look> look(const Limit& limit);
+  Result<Look> look(const Limit& limit, Missing missing = Missing::stays);
   Result<bool> look_into(std::uint64_t newest, Read& out) const;
   Result<bool> judge(Decoded decoded, const Descriptor& file, const std::string& path, Read& out) const;
   void add_step_down(const Listing& listing, Read& out) const;

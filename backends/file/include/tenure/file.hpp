@@ -29,8 +29,8 @@ namespace tenure::file {
 /// dead leader's term runs out before the next one leads. /proc must be mounted.
 ///
 /// Who: everybody who may write to the election's directory can lead, or forge a leader. To observe it is enough to
-/// read, once a candidate has made it, and who may only read holds nobody up. If `directory` is missing, it is made for
-/// its owner alone; its parent must exist. The election's directory takes the permissions of `directory`. Both must
+/// read, and who may only read holds nobody up. While `directory` is missing, nobody leads. The first claim makes it,
+/// for its owner alone; its parent must exist. The election's directory takes the permissions of `directory`. Both must
 /// belong to root or to our effective user, and must not be writable for all. `directory` itself may be, if it is
 /// sticky like /tmp. To share an election with other users, let root own `directory`, give it their group, and set its
 /// mode to 2770. Nothing that they put there is followed as a link, or gets other permissions.

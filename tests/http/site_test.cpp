@@ -137,8 +137,14 @@ TEST_F(HttpHealth, TheHistoryTellsOfALeaseThatJustEnds) {
     return all.empty() ? std::string() : std::string(all.back()["what"]);
   };
   ASSERT_TRUE(eventually([&] { return last() == "incumbent"; }));
+  EXPECT_EQ(fetch(server->address(), "/leader").json()["state"], "led");
   backend->throwing(true);
   EXPECT_TRUE(in_steps(500ms, [&] { return last() == "vacant"; }));
+  for (const auto* page : {"/leader", "/status"}) {
+    const auto told = [&] { return fetch(server->address(), page).json(); };
+    EXPECT_TRUE(in_steps(500ms, [&] { return told()["state"] == "unknown"; })) << page << ": another one may lead";
+    EXPECT_THAT(told().value("error", told())["message"].dump(), HasSubstr("no such host")) << page;
+  }
 }
 
 TEST_F(HttpHealth, ALeaderWhoseCallHangsIsNotHealthy) {

@@ -35,7 +35,8 @@ Json json_of(const Change& change) {
   return out;
 }
 
-/// `state` and `leader`; with a history also since when, as far as we saw it begin.
+/// `state` and `leader`, or the `error` for which it is not known; with a history also since when, as far as we saw it
+/// begin.
 void add_leader(Json& out, const Look& look, const SiteOptions& options, const std::deque<Change>* history) {
   const auto& m = look.metrics;
   auto leads = look.incumbent;
@@ -45,7 +46,8 @@ void add_leader(Json& out, const Look& look, const SiteOptions& options, const s
                       .token = m.token.value_or(Token{}),
                       .remaining = m.remaining,
                       .version = std::string(tenure::version())};
-  out["state"] = leads ? "led" : "vacant";
+  out["state"] = leads ? "led" : look.error ? "unknown" : "vacant";
+  if (!leads && look.error) out["error"] = json(*look.error);
   auto& leader = out["leader"] = leads ? json(*leads) : Json(nullptr);
   if (!leads) return;
   leader["self"] = m.is_leader;

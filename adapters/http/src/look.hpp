@@ -29,6 +29,7 @@ struct Look {
   Metrics metrics{};
   std::optional<Incumbent> incumbent{};
   bool ended{};
+  std::optional<Error> error{};  ///< Why we do not know who leads, if nobody is known to.
 };
 
 /// What must have happened from one look to the next, in an order that is possible.

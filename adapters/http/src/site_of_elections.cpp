@@ -25,7 +25,7 @@ class TENURE_HTTP_NO_EXPORT Site::OfElections final : public State {
 /// Whether we lead is judged last.
 Look Site::OfElections::look_at(const std::string& election) const {
   const auto leadership = elections_.leadership(election);
-  Look out{.incumbent = leadership.incumbent()};
+  Look out{.incumbent = leadership.incumbent(), .error = elections_.last_error()};
   auto& m = out.metrics;
   m.election = election;
   m.remaining = leadership.remaining();

@@ -104,7 +104,7 @@ void Site::OfManager::watch(const std::stop_token& stop) {
 /// Whether we lead is judged last.
 Look Site::OfManager::look() const {
   const auto leadership = manager_.leadership();
-  Look out{manager_.metrics(), leadership.incumbent(), ended_};
+  Look out{manager_.metrics(), leadership.incumbent(), ended_, manager_.last_error()};
   out.metrics.remaining = leadership.remaining();
   out.metrics.token = leadership.token();
   out.metrics.is_leader = out.metrics.token.has_value();

@@ -38,6 +38,7 @@ Response Site::OfObserver::get(const Request& request) {
 Response Site::OfObserver::leader_of(const std::string& election) const {
   Look look;
   look.incumbent = observer_.incumbent(election);
+  look.error = observer_.last_error();
   look.metrics.election = election;
   return json_response(look.incumbent ? 200 : 503, leader_document(look, options_));
 }

@@ -104,6 +104,19 @@ TEST(AwayLeader, ThatDiedIsNotShownAsLeading) {
   EXPECT_EQ(patient.ended(), 3) << "who counts by a longer term knows it, too: " << patient.out();
 }
 
+/// Whoever asks need not know how often the leader renews.
+TEST(AwayLeader, WhoRenewsMoreSeldomThanWeLookForIsAlive) {
+  TENURE_NEEDS_REDIS();
+  redis::test::Server server;
+  Process run(words(server, {"--id", "ann"}, "10s"));  // renews every 2 s
+  child_of(run);
+  for (int i = 0; i < 2; ++i) {
+    Process status(tool(
+        {"status", "-e", "e", "--store", "redis://" + server.address(), "--timing", "fast", "--timeout", "300ms"}));
+    EXPECT_EQ(status.ended(), 0) << status.out() << status.err();
+  }
+}
+
 /// On the command line the password stands in a file, too.
 TEST(AwayStore, ThatComesBackWithAnotherPasswordIsLoggedInToByWhatTheFileSaysNow) {
   TENURE_NEEDS_REDIS();

@@ -30,9 +30,9 @@ class Look : public ::testing::Test {
  protected:
   /// A candidate that leads.
   struct Leader {
-    explicit Leader(const Scratch& directory, const std::string& name = "ann")
-        : manager(file::open(directory.path(), "e", {.name = name, .address = "10.0.0.7:80"}, no_log),
-                  file::presets().fast, {.log = no_log}) {
+    explicit Leader(const std::filesystem::path& directory, const std::string& name = "ann")
+        : manager(file::open(directory, "e", {.name = name, .address = "10.0.0.7:80"}, no_log), file::presets().fast,
+                  {.log = no_log}) {
       manager.start();
       token = manager.await_leadership(std::chrono::minutes(1));
     }
@@ -223,6 +223,13 @@ TEST_F(Look, WhatATerminalWouldObeyIsNotPrinted) {
   Process nobody(tool({"step-down", "-e", "a\x1b[2Jb", "--store", "file://" + directory_.path().string()}));
   EXPECT_EQ(nobody.ended(), 3);
   EXPECT_EQ(nobody.err(), "tenure: nobody leads \"a?[2Jb\"\n");
+  const auto document = directory_.file("e.json", R"({"store": "memory:", "election": "a\u001b[2Jb"})");
+  Process show(tool({"config", "show", document}));
+  EXPECT_EQ(show.ended(), 0) << show.err();
+  EXPECT_TRUE(mentions(show.out(), "a?[2Jb")) << show.out();
+  Process made(tool({"setup", "--store", "file://" + directory_.path().string() + "/%1B%5B2J"}));
+  EXPECT_EQ(made.ended(), 0);
+  EXPECT_TRUE(mentions(made.out(), "/?[2J, for its owner")) << made.out() << made.err();
 }
 
 TEST_F(Look, JsonIsAsciiWhateverALeaderIsCalled) {
@@ -254,12 +261,31 @@ TEST_F(Look, AQuestionMakesNothing) {
   EXPECT_TRUE(std::filesystem::is_empty(directory_.path()));
 }
 
+/// As after a start of the machine. Whoever made it would own it, and lock the candidates out.
+TEST_F(Look, AQuestionAboutAMissingDirectoryFindsNobodyAndMakesNone) {
+  const auto missing = directory_ / "missing";
+  const auto url = "file://" + missing.string();
+  const auto document = directory_.file("e.json", R"({"store": ")" + url + R"(", "election": "e"})");
+  for (const auto* command : {"check", "show"})
+    EXPECT_EQ(Process(tool({"config", command, document})).ended(), 0) << command;
+  EXPECT_EQ(Process(tool({"status", "-e", "e", "--store", url})).ended(), 3);
+  Process observe(tool({"observe", "-e", "e", "--store", url}));
+  EXPECT_TRUE(eventually([&] { return observe.out() == "nobody leads\n"; })) << observe.err();
+  Process doctor(tool({"doctor", "--store", url}));
+  doctor.ended();
+  EXPECT_TRUE(mentions(doctor.out(), "the first candidate makes it")) << doctor.out() << doctor.err();
+  EXPECT_FALSE(std::filesystem::exists(missing));
+  const Leader leader(missing);
+  EXPECT_TRUE(eventually([&] { return mentions(observe.out(), "ann leads"); })) << "and then it is found";
+}
+
 TEST_F(Look, SetupMakesADirectoryOnce) {
   const auto url = "file://" + (directory_ / "new").string();
   Process first(tool({"setup", "--store", url})), second(tool({"setup", "--store", url}));
   EXPECT_EQ(first.ended() + second.ended(), 0);
   EXPECT_TRUE(std::filesystem::is_directory(directory_ / "new"));
   EXPECT_EQ(Process(tool({"setup", "--store", url + "/not/here"})).ended(), 78);
+  EXPECT_EQ(Process(tool({"setup", "--store", "file://" + directory_.file("file", "x")})).ended(), 78);
 }
 
 TEST_F(Look, NoSecretStandsInPs) {
@@ -340,6 +366,7 @@ TEST_F(Look, WhatIsSaidOfAWrongCommandLineShowsNoSecret) {
                                                                 {"status", "-e", "e", key},
                                                                 {"status", "--stor=" + url},
                                                                 {url},
+                                                                {"redis://u:" + canary + "=@h"},
                                                                 {"status", "--timing", url},
                                                                 {"status", "--timing=" + url},
                                                                 {"status", "--all", "--limit=" + key},
@@ -385,7 +412,7 @@ TEST_F(Look, ConfigShowsWhatFollowsFromADocument) {
   EXPECT_EQ(Process(tool({"config", "check", good})).ended(), 0);
   Process show(tool({"config", "show", good}));
   EXPECT_EQ(show.ended(), 0) << show.err();
-  EXPECT_TRUE(mentions(show.out(), "worst fail-over       10.25 s\n")) << show.out();
+  EXPECT_TRUE(mentions(show.out(), "worst fail-over       10.35 s\n")) << show.out();
   EXPECT_TRUE(mentions(show.out(), "outage ridden out     7.15 s\n"));
   EXPECT_TRUE(mentions(show.out(), "leader's requests/s   0.5\n"));
   EXPECT_FALSE(mentions(show.out(), canary));

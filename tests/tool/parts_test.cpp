@@ -16,6 +16,7 @@
 #include "look.hpp"
 #include "messages.hpp"
 #include "notify.hpp"
+#include "place.hpp"
 #include "secrets.hpp"
 #include "tree.hpp"
 
@@ -81,6 +82,27 @@ TEST(Secrets, AreOverwrittenInACommandLine) {
   EXPECT_FALSE(test::mentions(words[2], test::canary));
   EXPECT_FALSE(test::mentions(words[3], test::canary));
   EXPECT_EQ(words[5], "redis://u:p@h") << "the child's own";
+}
+
+/// Some stores want more renewals in a term than others.
+TEST(Places, ATermAloneGivesATimingAsTheStoresPresetsAre) {
+  Presets presets;
+  presets.balanced = {.term = 10s, .renew = 1500ms};
+  EXPECT_EQ(tool::timing_of({.term = "20s"}, presets).renew, Clock::Duration(20s) / 6);
+  presets.balanced.renew = 2s;
+  EXPECT_EQ(tool::timing_of({.term = "20s"}, presets).renew, 4s);
+}
+
+TEST(Places, AQuestionMakesNothingHoweverThatIsWritten) {
+  const auto asked = [](const std::string& query) {
+    Opening opening{.url = "kafka://h" + query};
+    tool::only_ask(opening);
+    return opening.url;
+  };
+  EXPECT_EQ(asked("?create_topic=true"), "kafka://h");
+  EXPECT_EQ(asked("?a=1&create%5Ftopic=true&create_topic=true&b=2"), "kafka://h?a=1&b=2");
+  EXPECT_EQ(asked("?create_topic=true&create_topic=true&b=create_topic"), "kafka://h?b=create_topic");
+  EXPECT_EQ(asked("?x_create_topic=1&create_topic"), "kafka://h?x_create_topic=1");
 }
 
 constexpr Clock::Time at(Clock::Duration time) { return Clock::Time(time); }

@@ -102,11 +102,11 @@ std::string strange_word(const CLI::App& tool, const std::vector<std::string>& w
   Reader reader(tool);
   for (const auto& word : words) {
     if (word == "--") break;
-    const auto name = word.substr(0, word.find('='));
     if (reader.read(word)) continue;
+    const auto harmless = shown(word), name = harmless.substr(0, harmless.find('='));
     const auto known = words_of(*reader.command);
     const std::vector<std::string_view> names(known.begin(), known.end());
-    return (name.starts_with('-') ? "there is no option " : "there is no command ") + printable(shown(name), 40) +
+    return (name.starts_with('-') ? "there is no option " : "there is no command ") + printable(name, 40) +
            did_you_mean(name, names);
   }
   return {};

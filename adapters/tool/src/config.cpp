@@ -6,6 +6,8 @@
 #include <iostream>
 #include <memory>
 
+#include <tenure/kit/logging.hpp>
+
 #include "commands.hpp"
 #include "durations.hpp"
 #include "exit_code.hpp"
@@ -22,12 +24,12 @@ void line(std::string_view name, const std::string& value) {
 void show(const Opened& opened) {
   const auto& timing = opened.timing;
   line("store", opened.store);
-  line("election", opened.opening.election);
-  line("candidate", opened.opening.candidate.name);
-  if (!opened.opening.candidate.address.empty()) line("address", opened.opening.candidate.address);
+  line("election", printable(opened.opening.election));
+  line("candidate", printable(opened.opening.candidate.name));
+  if (!opened.opening.candidate.address.empty()) line("address", printable(opened.opening.candidate.address));
   line("timing", to_string(timing));
-  // A crash just after a renewal; the successor's claim may take a whole call.
-  line("worst fail-over", seconds(timing.term + timing.call));
+  // A crash just after a renewal; the successor's claim may take a whole call, after one that came too early.
+  line("worst fail-over", seconds(timing.term + timing.retry + timing.call));
   line("outage ridden out", seconds(timing.rides_out()));
   line("time to stop", seconds(timing.margin - timing.clock_allowance()));
   std::ostringstream rate;
@@ -37,7 +39,7 @@ void show(const Opened& opened) {
 }
 
 int check(const std::string& file) {
-  const auto opened = open_place({.file = file}, no_log);
+  const auto opened = open_place({.file = file, .asks = true}, no_log);
   if (const auto refused = opened.backend->accepts(opened.timing)) fail(*refused, misconfigured);
   return ok;
 }
@@ -53,7 +55,8 @@ void add_config(CLI::App& tool, Run& run) {
   checks.callback([file, &run] { run = [file] { return check(*file); }; });
   auto& shows = *config.add_subcommand("show", "Print the effective values, and what they promise");
   shows.add_option("FILE", *file, "The document")->required()->type_name("FILE");
-  shows.callback([file, &run] { run = [file] { return show(open_place({.file = *file}, no_log)), ok; }; });
+  shows.callback(
+      [file, &run] { run = [file] { return show(open_place({.file = *file, .asks = true}, no_log)), ok; }; });
   auto& schema = *config.add_subcommand("schema", "Print the JSON schema of documents");
   schema.callback([&run] { run = [] { return std::cout << schema_text << std::flush, ok; }; });
 }

@@ -3,9 +3,11 @@
 #include <unistd.h>
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <memory>
+#include <system_error>
 
 #include <tenure/kit/logging.hpp>
 #include <tenure/kit/url.hpp>
@@ -99,21 +101,31 @@ void judge_clock(Report& report) {
 /// Whether elections work in this directory, and how fast. What it makes for that it takes away.
 void judge_directory(Report& report, Opening opening, const Timing& timing) {
   const auto directory = parse_url(opening).path;
+  const auto in = "in the directory " + printable(directory);
+  if (!std::filesystem::exists(directory))
+    return report.add(Check::doubtful("nothing stands " + in + ", for it is missing",
+                                      "the first candidate makes it, for its own user alone; or use tenure setup"));
   opening.election = "tenure-doctor-" + std::to_string(::getpid());
   try {
     const auto opened = open(opening);
-    report.fine("elections work in the directory " + printable(directory));
+    const Limit soon{boot_clock(), boot_clock().now() + std::chrono::seconds(10), {}};
+    (void)opened.backend->accepts(timing);
+    const auto answer = opened.backend->acquire(soon);
+    if (const auto* unknown = std::get_if<Unknown>(&answer)) throw std::runtime_error(unknown->error.message);
+    report.fine("elections work " + in);
     judge_answers(report, *opened.backend, timing);
+    opened.backend->release(soon);
   } catch (const std::exception& e) {
-    report.wrong("elections do not work in the directory " + printable(directory), printable(e.what(), 1000));
+    report.wrong("elections do not work " + in, printable(e.what(), 1000));
   }
-  ::rmdir((directory + "/" + opening.election).c_str());
+  std::error_code ignored;
+  std::filesystem::remove_all(std::filesystem::path(directory) / opening.election, ignored);
 }
 
 int examine(Place place) {
   const bool unnamed = place.election.empty() && place.file.empty();
   if (unnamed) place.election = "tenure-doctor";
-  place.asks = place.once = true;
+  place.asks = true;
   const auto opened = open_place(place, no_log);
   if (unnamed && scheme_of(opened.opening.url) == "kafka")
     throw Failed(
@@ -122,9 +134,13 @@ int examine(Place place) {
   Report report;
   const auto refused = opened.backend->accepts(opened.timing);  // before the first question, as a candidate does
   const auto first = look(*opened.backend, std::chrono::seconds(10));
-  if (const auto* unknown = std::get_if<Unknown>(&first)) fail(unknown->error, unreachable);
-  const auto sight = proven(opened, std::chrono::seconds(1));
-  if (std::holds_alternative<Unknown>(sight))
+  const auto* unknown = std::get_if<Unknown>(&first);
+  if (unknown && unknown->error.fault != Fault::corrupt) fail(unknown->error, unreachable);
+  const auto sight = unknown ? first : proven(opened, std::chrono::seconds(1));
+  if (unknown)
+    report.wrong("who leads cannot be read: " + printable(unknown->error.message, 1000),
+                 "see \"What an error means\" in the page for operators");
+  else if (std::holds_alternative<Unknown>(sight))
     report.add(Check::doubtful(opened.store + " answers: " + as_text(sight),
                                "if it has died, another one leads once its lease ends"));
   else
@@ -138,8 +154,9 @@ int examine(Place place) {
     report.wrong("the store refuses the timing", refused->message);
   else
     report.fine("the store takes the timing: " + to_string(opened.timing));
-  report.fine("after a crash the next one leads within " + seconds(opened.timing.term + opened.timing.call) +
-              "; an outage of " + seconds(opened.timing.rides_out()) + " ends no tenure");
+  report.fine("after a crash the next one leads within " +
+              seconds(opened.timing.term + opened.timing.retry + opened.timing.call) + "; an outage of " +
+              seconds(opened.timing.rides_out()) + " ends no tenure");
   judge_clock(report);
   std::cout.flush();
   return report.healthy() ? ok : no;
@@ -152,9 +169,8 @@ void add_doctor(CLI::App& tool, Run& run) {
   auto& command = *tool.add_subcommand("doctor", "Say what would keep an election from working well, and the remedy");
   add_election(command, *place);
   command.footer(
-      "Exit codes: 0 nothing is wrong (a note may be right for you), 1 something is, 69 the store cannot be reached. "
-      "It asks\n"
-      "questions only.");
+      "Exit codes: 0 nothing is wrong (a note may be right for you), 1 something is, 69 the store cannot be reached.\n"
+      "It asks questions only; in a directory and in a bucket it writes something of its own, and takes it away.");
   command.callback([place, &run] { run = [place] { return examine(*place); }; });
 }
 

@@ -71,7 +71,7 @@ int status(Asked asked) {
   if (asked.all && !asked.group.empty()) throw Failed(usage, "--all does not go with --group: give one");
   if (asked.all) return print_all(asked.place, listing);
   if (!asked.group.empty()) return print_group(asked.place, asked.group, listing);
-  asked.place.asks = asked.place.once = true;
+  asked.place.asks = true;
   const auto opened = open_place(asked.place, no_log);
   const auto sight = proven(opened, patience);
   std::cout << (asked.json ? as_json(sight, opened.opening.election) : as_text(sight)) << std::endl;
@@ -88,7 +88,7 @@ int is_leader(Asked asked) {
     return says_that_it_leads(asked.http, patience) ? ok : no;
   }
   if (asked.id.empty()) throw Failed(usage, "name the candidate by --id, or ask it itself by --http");
-  asked.place.asks = asked.place.once = true;
+  asked.place.asks = true;
   const auto opened = open_place(asked.place, no_log);
   const auto sight = proven(opened, patience);
   if (const auto* unknown = std::get_if<Unknown>(&sight)) fail(unknown->error, unseen);
@@ -108,7 +108,9 @@ Sight proven(const Opened& opened, Clock::Duration patience) {
   auto sight = look(*opened.backend, patience);
   const auto* leader = std::get_if<Incumbent>(&sight);
   if (!leader || knows_the_dead(opened)) return sight;
-  return watched(*opened.backend, *leader, std::max(patience, timing.renew + timing.call));
+  // The leader's own timing may be another one. Four fifths of a lease are left when it is renewed, or more.
+  const auto its_renewal = std::max(timing.renew, leader->remaining / 4);
+  return watched(*opened.backend, *leader, std::max(patience, its_renewal + timing.call));
 }
 
 void add_status(CLI::App& tool, Run& run) {
@@ -144,6 +146,7 @@ void add_is_leader(CLI::App& tool, Run& run) {
   command.add_option("--id", asked->id, "The candidate's name or incarnation")->type_name("ID");
   command.add_option("--http", asked->http, "Ask the candidate itself, which serves there by run --http")
       ->type_name("HOST:PORT");
+  command.footer("Exit codes: 0 it leads, 1 it does not, 4 the store does not say who leads.");
   command.callback([asked, &run] { run = [asked] { return is_leader(*asked); }; });
 }
 

@@ -23,7 +23,7 @@ struct Watched {
   bool json{};
 };
 
-int observe(Watched watched) {
+int observe(Watched watched) try {
   sigset_t end;
   sigemptyset(&end);
   sigaddset(&end, SIGPIPE);  // which we send to ourselves
@@ -40,6 +40,8 @@ int observe(Watched watched) {
   int signal = 0;
   sigwait(&end, &signal);
   ::_exit(by_signal + signal);  // Each line was flushed. Nobody waits for one that a full pipe does not take.
+} catch (const std::invalid_argument& e) {
+  throw Failed(misconfigured, e.what());
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include <tenure/kit/files.hpp>
 #include <tenure/kit/logging.hpp>
 #include <tenure/kit/names.hpp>
+#include <tenure/kit/text.hpp>
 #include <tenure/kit/url.hpp>
 #include <tenure/stores.hpp>
 
@@ -26,46 +27,36 @@ namespace {
 /// What the document of -c opens: from_json() takes a plain function.
 struct Noted {
   std::string witness;
-  bool asks{}, once{};
+  bool asks{};
   Opening opening;
 };
 thread_local Noted noted;
 
+/// Each part of the query whose name is this, however it is written.
 void cut(std::string& url, const std::string& key) {
-  for (auto at = url.find('?'); at != url.npos; at = url.find('&', at + 1)) {
-    if (url.compare(at + 1, key.size(), key) != 0) continue;
+  for (auto at = url.find('?'); at < url.size();) {
     const auto end = std::min(url.find('&', at + 1), url.size());
+    const auto name = url.substr(at + 1, std::min(url.find('=', at), end) - at - 1);
+    if (percent_decoded(name, url.size()) != key) {
+      at = end;
+      continue;
+    }
     url.erase(at, end - at);
     if (at < url.size() && url.find('?') == url.npos) url[at] = '?';
-    return;
   }
 }
 
-/// Over files, to open an election makes its directory.
-bool is_there(const Opening& opening) {
-  const auto list = list_elections(opening);
-  for (bool last = false; !last;) {
-    const auto page = list({boot_clock(), boot_clock().now() + std::chrono::seconds(5), {}});
-    if (!page) fail(page.error(), unseen);
-    for (const auto& one : page->elections)
-      if (one.election == opening.election) return true;
-    last = page->last;
-  }
-  return false;
-}
-
-tenure::Opened open_with(Opening& opening, const std::string& witness, bool asks, bool once) {
+tenure::Opened open_with(Opening& opening, const std::string& witness, bool asks) {
   opening.candidate = checked(opening.candidate);
   if (asks) only_ask(opening);
   auto with = opening;
-  if (once && scheme_of(opening.url) == "file" && !is_there(opening)) with.url = "memory:";  // where nobody leads
   if (!witness.empty() && scheme_of(opening.url) == "file") with.properties.emplace("witness", witness);
   return tenure::open(with);
 }
 
 tenure::Opened open_and_note(const Opening& opening) {
   noted.opening = opening;
-  return open_with(noted.opening, noted.witness, noted.asks, noted.once);
+  return open_with(noted.opening, noted.witness, noted.asks);
 }
 
 /// The document says these.
@@ -94,7 +85,6 @@ Opened by_document(const Place& place, Log log) {
   refuse_beside_document(place);
   noted.witness = place.witness;
   noted.asks = place.asks;
-  noted.once = place.once;
   const auto configured = place.file == "-" ? from_json(standard_input(), open_and_note, std::move(log))
                                             : from_json_file(place.file, open_and_note, std::move(log));
   return {configured.backend, configured.timing, noted.opening, shown(noted.opening.url)};
@@ -105,7 +95,7 @@ Opened by_url(const Place& place, Log log) {
   opening.election = place.election;
   opening.candidate = {.name = place.id, .address = place.address};
   opening.log = std::move(log);
-  const auto opened = open_with(opening, place.witness, place.asks, place.once);
+  const auto opened = open_with(opening, place.witness, place.asks);
   const auto timing = timing_of(place, opened.presets);
   timing.validate();
   return {opened.backend, timing, opening, shown(place.store)};
@@ -164,6 +154,8 @@ Timing timing_of(const Place& place, const Presets& presets) {
   if (!place.term.empty() && !place.preset.empty()) throw Failed(usage, "--term does not go with --timing: give one");
   if (!place.term.empty()) {
     auto timing = Timing::of(option("--term", place.term));
+    const auto renewals = presets.balanced.term / presets.balanced.renew;  // Kafka wants more of them in a term.
+    timing.renew = std::min(timing.renew, timing.term / renewals);
     timing.call =
         std::max(timing.call, std::min(presets.fast.call, timing.term / 5));  // A bucket needs more than most.
     return timing;
@@ -175,7 +167,7 @@ Timing timing_of(const Place& place, const Presets& presets) {
 void only_ask(Opening& opening) {
   for (const std::string key : {"create_topic", "create_table"}) {
     opening.properties.erase(key);
-    cut(opening.url, key + '=');
+    cut(opening.url, key);
   }
 }
 

@@ -23,8 +23,7 @@ struct Place {
   std::string store{}, election{}, file{};  ///< `file`: a JSON document instead of the two.
   std::string password_file{}, id{}, address{}, preset{}, term{};
   std::string witness{};  ///< A property of the file store, not of the command line.
-  bool asks{};            ///< What is opened only asks: it makes no topic,
-  bool once{};            ///< and no directory either: who waits for a leader over files needs one.
+  bool asks{};            ///< What is opened only asks: it makes no topic.
 };
 
 /// A place that was opened. It connects to nothing yet.

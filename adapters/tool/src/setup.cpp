@@ -8,6 +8,7 @@
 #include <memory>
 #include <system_error>
 
+#include <tenure/kit/logging.hpp>
 #include <tenure/kit/url.hpp>
 #ifdef TENURE_WITH_POSTGRES
 #include <tenure/postgres.hpp>
@@ -24,9 +25,13 @@ namespace {
 Limit soon() { return {boot_clock(), boot_clock().now() + std::chrono::seconds(10), {}}; }
 
 std::string make_directory(const std::string& path) {
-  if (::mkdir(path.c_str(), 0700) == 0) return "made the directory " + path + ", for its owner alone";
-  if (errno == EEXIST) return "the directory " + path + " was there already";
-  throw Failed(misconfigured, "cannot make the directory " + path + ": " + std::generic_category().message(errno));
+  if (::mkdir(path.c_str(), 0700) == 0) return "made the directory " + printable(path) + ", for its owner alone";
+  const auto error = errno;
+  struct stat now {};
+  if (error == EEXIST && ::stat(path.c_str(), &now) == 0 && S_ISDIR(now.st_mode))
+    return "the directory " + printable(path) + " was there already";
+  throw Failed(misconfigured,
+               "cannot make the directory " + printable(path) + ": " + std::generic_category().message(error));
 }
 
 #ifdef TENURE_WITH_POSTGRES

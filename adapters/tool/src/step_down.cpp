@@ -58,7 +58,8 @@ Incumbent living_leader(const Opened& opened, Clock::Duration patience) {
   (void)opened.backend->accepts(opened.timing);  // before the first question, as a candidate does
   const auto began = boot_clock().now();
   const auto first = look(*opened.backend, std::min<Clock::Duration>(patience, std::chrono::seconds(10)));
-  if (const auto* unknown = std::get_if<Unknown>(&first)) fail(unknown->error, unreachable);
+  if (const auto* unknown = std::get_if<Unknown>(&first))
+    fail(unknown->error, unknown->error.fault == Fault::corrupt ? unseen : unreachable);
   const auto seen = proven(opened, began + patience - boot_clock().now());
   if (const auto leader = leader_in(seen)) return *leader;
   const auto* unproven = std::get_if<Unknown>(&seen);
@@ -71,7 +72,7 @@ Incumbent living_leader(const Opened& opened, Clock::Duration patience) {
 
 int step_down(Request request) {
   const auto patience = option("--wait", request.wait);
-  request.place.asks = request.place.once = true;
+  request.place.asks = true;
   const auto opened = open_place(request.place, no_log);
   tell_of_deaf_leaders(opened.opening);
   auto& clock = boot_clock();
@@ -109,7 +110,7 @@ void add_step_down(CLI::App& tool, Run& run) {
 be asked in place of the one that you mean.
 
 Exit codes: 0 another one leads, or nobody does at the end of --wait; 1 the token is another one; 3 nobody led; 4 no
-renewal of the leader was seen, so that it may have died, and nobody is asked; 69 the store cannot be reached; 75 the
+renewal of the leader was seen, so that it may have died, or who leads cannot be read: nobody is asked; 69 the store cannot be reached; 75 the
 leader has not handed over when --wait was over.)");
   command.callback([request, &run] { run = [request] { return step_down(*request); }; });
 }

@@ -23,9 +23,9 @@ struct TENURE_EXPORT Timing {
   Clock::Duration drain{};   ///< How long a voluntary end (resign, stop) may take. Renewals go on meanwhile.
   double clock_rate_error{500e-6};  ///< How far a CLOCK_BOOTTIME may run from true rate (500 ppm: NTP's slew limit).
 
-  /// A timing that works for this term: renew is term/5, margin and call are term/40, retry is term/100, drain is
-  /// term. For terms
-  /// below 3 s the parts are greater, because a busy host does not get faster with a shorter term.
+  /// A timing that works for this term over lock tables: renew is term/5, margin and call are term/40, retry is
+  /// term/100, drain is term. For terms below 3 s the parts are greater, because a busy host does not get faster with a
+  /// shorter term. Kafka wants a renewal more often, and a bucket a longer call: see their presets.
   static Timing of(Clock::Duration term);
 
   /// The end of is_leader() for a leader that asked for its lease, or for a renewal, at `asked`.

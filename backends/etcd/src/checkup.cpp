@@ -35,8 +35,9 @@ bool loses_writes(const std::string& version) { return version == "3.5.0" || ver
 
 /// Those that lose them also at other times, if their member is alone: it answers before its log is on disk.
 bool loses_writes_alone(const std::string& version) {
-  const auto patch = version.size() > 4 ? number<int>(version.substr(4)) : std::nullopt;
-  return patch && ((version.starts_with("3.4.") && *patch <= 20) || (version.starts_with("3.5.") && *patch <= 4));
+  const bool of_34 = version.starts_with("3.4."), of_35 = version.starts_with("3.5.");
+  if (!of_34 && !of_35) return false;
+  return number<int>(version.substr(4)).value_or(0) <= (of_34 ? 20 : 4);
 }
 
 bool too_old(const std::string& version) {

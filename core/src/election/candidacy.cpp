@@ -179,7 +179,7 @@ void Candidacy::take_effects(std::vector<Effect>& into) {
 /// that yet, it is trouble like any other: a call that is late for a moment each time would lose the lead in silence.
 std::optional<Candidacy::Pending> Candidacy::settle(Time now, std::uint64_t id) {
   if (!pending_ || pending_->question.id != id) return std::nullopt;
-  const auto pending = std::exchange(pending_, std::nullopt);
+  auto pending = std::exchange(pending_, std::nullopt);
   if (pending->told) {
     emit(effect::Report{{Fault::wedged, "the store call that ignored its limit has returned"}, {}});
   } else if (pending->wedged) {

@@ -280,7 +280,7 @@ void GroupCandidacy::take_effects(std::vector<GroupEffect>& into) {
 /// that yet, it is trouble like any other.
 std::optional<GroupCandidacy::Pending> GroupCandidacy::settle(Time now, std::uint64_t id) {
   if (!pending_ || pending_->question.id != id) return std::nullopt;
-  const auto pending = std::exchange(pending_, std::nullopt);
+  auto pending = std::exchange(pending_, std::nullopt);
   if (pending->told)
     emit(group_effect::Report{{Fault::wedged, "the store call that ignored its limit has returned"}, {}});
   else if (pending->wedged)

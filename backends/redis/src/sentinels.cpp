@@ -156,7 +156,8 @@ struct Sentinels::State {
       return Error{Fault::unreachable,
                    "the Sentinels disagree about the master, or fewer than half of them answer" +
                        (count() > all.size() ? "; they know " + std::to_string(count()) +
-                                                   " of their kind: name all, each by an address of its own"
+                                                   " of their kind: name all, each by an address of its own. If some "
+                                                   "are gone for good, SENTINEL RESET at each makes them forget those"
                                              : std::string())};
     return error.value_or(Error{Fault::unreachable, "no Sentinel answers"});
   }

@@ -183,8 +183,9 @@ std::optional<Candidacy::Pending> Candidacy::settle(Time now, std::uint64_t id) 
   if (pending->told) {
     emit(effect::Report{{Fault::wedged, "the store call that ignored its limit has returned"}, {}});
   } else if (pending->wedged) {
-    Error late{Fault::timed_out, "a store call (or eligible()) took " + in_ms(now - pending->question.by) +
-                                     " longer than it may: what the store said is not used"};
+    Error late{Fault::timed_out,
+               "a store call (or eligible()) took " + in_ms(now - pending->question.by) +
+                   " longer than it may, so the answer is not used: make it quicker, or raise Timing::call"};
     if (tenure_ && pending->question.verb == Verb::renew) tenure_->trouble = late.message;
     unanswered(now, std::move(late));
   }

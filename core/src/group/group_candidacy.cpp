@@ -284,8 +284,9 @@ std::optional<GroupCandidacy::Pending> GroupCandidacy::settle(Time now, std::uin
   if (pending->told)
     emit(group_effect::Report{{Fault::wedged, "the store call that ignored its limit has returned"}, {}});
   else if (pending->wedged)
-    unanswered(now, {Fault::timed_out, "a store call took " + in_ms(now - pending->question.by) +
-                                           " longer than it may: what the store said is not used"});
+    unanswered(now, {Fault::timed_out,
+                     "a store call took " + in_ms(now - pending->question.by) +
+                         " longer than it may, so the answer is not used: make it quicker, or raise Timing::call"});
   return pending;
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <functional>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -56,15 +57,22 @@ class FakeSentinel {
     return "*4\r\n" + text("name") + text("main") + text("num-other-sentinels") + text(std::to_string(others));
   }
   void name(int port) { port_ = port; }
+  void tell(std::string about) {
+    const std::lock_guard lock(mutex_);
+    about_ = std::move(about);
+  }
   std::string address() const { return server_.address(); }
   int port() const { return server_.port(); }
 
  private:
   static std::string text(const std::string& of) { return "$" + std::to_string(of.size()) + "\r\n" + of + "\r\n"; }
 
-  const std::string host_, about_;
+  const std::string host_;
+  std::mutex mutex_;  // of the next
+  std::string about_;
   std::atomic<int> port_;
   FakeServer server_{[this](const std::string& request) {
+    const std::lock_guard lock(mutex_);
     std::string out;
     for (std::size_t at = 0, next = 0; at != request.npos; at = next) {
       next = request.find("\r\n*", at + 1);

@@ -163,13 +163,33 @@ TEST_F(RedisTopology, SentinelsThatTheUrlDoesNotNameCountInAClaim) {
   const FakeSentinel one(a.port(), "127.0.0.1", FakeSentinel::knows(2));
   const auto backend = open_at("redis+sentinel://" + one.address() + "/main");
   EXPECT_FALSE(read(*backend).record);
-  expect_error(refused_swap(*backend, std::nullopt, record(1, 11)), Fault::unreachable,
+  expect_error(refused_swap(*backend, std::nullopt, record(1, 11)), Fault::misconfigured,
                {"fewer than half", "they know 3", "name all"});
   ASSERT_TRUE(swap(*open_at("redis://" + a.address()), std::nullopt, record(1, 11)));
   EXPECT_TRUE(swap(*backend, Expected{{1}, {11}}, record(1, 12))) << "a renewal";
+  const auto checks = check_url({.url = "redis+sentinel://" + one.address() + "/main"}, within(2s));
+  ASSERT_TRUE(checks) << checks.error().message;
+  EXPECT_EQ(std::ranges::count_if(*checks, [](const Check& check) { return check.is == Check::Is::wrong; }), 1);
   const FakeSentinel two(a.port());
   const auto both = open_at("redis+sentinel://" + one.address() + "," + two.address() + "/main");
   EXPECT_TRUE(swap(*both, Expected{{1}, {12}}, record(2, 13))) << "two of three";
+}
+
+/// As of Sentinels that have just begun, that become more, and that forget some by SENTINEL RESET.
+TEST_F(RedisTopology, HowManySentinelsThereAreIsAskedBeforeEachClaim) {
+  Server a;
+  FakeSentinel one(a.port(), "127.0.0.1", FakeSentinel::knows(0));
+  std::optional<FakeSentinel> two(std::in_place, a.port(), "127.0.0.1", FakeSentinel::knows(0));
+  const auto backend = open_at("redis+sentinel://" + one.address() + "," + two->address() + "/main");
+  ASSERT_TRUE(swap(*backend, std::nullopt, record(1, 11)));
+  one.tell(FakeSentinel::knows(4));
+  expect_error(refused_swap(*backend, Expected{{1}, {11}}, record(2, 12)), Fault::misconfigured, {"they know 5"});
+  one.tell(FakeSentinel::knows(1));
+  EXPECT_TRUE(swap(*backend, Expected{{1}, {11}}, record(2, 12))) << "by the same connection";
+  two->tell(FakeSentinel::knows(6));
+  expect_error(refused_swap(*backend, Expected{{2}, {12}}, record(3, 13)), Fault::misconfigured, {"they know 7"});
+  two.reset();
+  EXPECT_TRUE(swap(*backend, Expected{{2}, {12}}, record(3, 13))) << "who is away says nothing";
 }
 
 TEST_F(RedisTopology, OfSentinelsThatMayNotTellHowManyTheyAreOneWarningTells) {

@@ -3,6 +3,7 @@
 #include "checkup.hpp"
 
 #include <memory>
+#include <utility>
 
 #include <tenure/kit/logging.hpp>
 #include <tenure/kit/text.hpp>
@@ -77,12 +78,18 @@ Checks checks_of(const std::string& info, const Options& options) {
 
 Result<Checks> check_up(const Options& options, const Limit& limit) {
   const auto name = client_name("(doctor)", {});
-  Link link(
-      {options, Connection::Use::commands, name}, sentinels_of(options, name), [](const std::string&) {},
-      Link::Made::now);
+  Checks out;
+  const auto warn = [&](const std::string& message) {
+    out.push_back(Check::doubtful(message, "permit the Sentinels' commands that <tenure/redis.hpp> lists"));
+  };
+  Link link({options, Connection::Use::commands, name}, sentinels_of(options, name), warn, Link::Made::now);
   const auto answer = link.run({&info_script, {}, {}}, {}, limit);
   if (!answer) return answer.error();
-  return checks_of(answer->text, options);
+  if (const auto error = link.find_master(boot_clock().now(), limit))  // as before a claim
+    out.push_back(Check::wrong("nobody can be elected: " + error->message,
+                               "name all Sentinels in the URL, and see that more than half of them answer"));
+  for (auto& check : checks_of(answer->text, options)) out.push_back(std::move(check));
+  return out;
 }
 
 }  // namespace tenure::redis

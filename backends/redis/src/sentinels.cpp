@@ -76,7 +76,7 @@ struct Sentinels::State {
     const int event{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
     std::optional<Address> master;
     Time as_of{Time::min()};  ///< When it was asked that.
-    std::size_t knows{};      ///< How many Sentinels there are, itself included.
+    std::size_t knows{};      ///< How many Sentinels there were then, itself included.
     bool away{};              ///< We tried it, and it cannot be asked.
     std::optional<Error> error;
     int opening{-1};  ///< The socket that is being made.
@@ -98,11 +98,12 @@ struct Sentinels::State {
   std::deque<One> all;
   std::optional<Address> master;
   std::stop_source moved;
-  Time wanted{Time::min()};   ///< Answers to what is asked from here on.
-  Time doubted{Time::min()};  ///< What was said before says nothing any more.
-  std::optional<std::string> warning;
+  Time wanted{Time::min()};                              ///< Answers to what is asked from here on.
+  Time doubted{Time::min()};                             ///< What was said before says nothing any more.
+  std::optional<std::string> warning, warning_of_count;  ///< The second one is told once.
+  bool warned_of_count{};
   Waker* caller{};
-  std::atomic<bool> quit{false}, warned_of_count{false};
+  std::atomic<bool> quit{false};
 
   void wake() const {
     const std::uint64_t one = 1;
@@ -126,10 +127,12 @@ struct Sentinels::State {
 
   // ---- judging; the mutex is held ----
 
-  /// How many Sentinels there are: the options may name one address for all of them, or some alone.
-  std::size_t count() const {
+  /// How many Sentinels there are: the options may name one address for all of them, or some alone. Who does not answer
+  /// says nothing of that any more. Of those who do the greatest number counts, since a claim too few is no danger.
+  std::size_t count(Time since) const {
     auto out = all.size();
-    for (const auto& one : all) out = std::max(out, one.knows);
+    for (const auto& one : all)
+      if (one.as_of > Time::min() && one.as_of >= since) out = std::max(out, one.knows);
     return out;
   }
 
@@ -137,6 +140,7 @@ struct Sentinels::State {
   /// more than half of all Sentinels agree. So a claim needs half of them: behind a cut that parts them, less may
   /// answer, and name the old master.
   std::optional<Result<Address>> judge(Time since, bool claims = false) const {
+    const auto there_are = count(since);
     std::vector<Address> named;
     std::optional<Error> error;
     bool may_answer = false;
@@ -148,17 +152,17 @@ struct Sentinels::State {
     }
     for (const auto& one : named) {
       const auto votes = static_cast<std::size_t>(std::count(named.begin(), named.end(), one));
-      if (votes * 2 > count()) return one;
-      if (!may_answer && votes * 2 > named.size() && (!claims || votes * 2 >= count())) return one;
+      if (votes * 2 > there_are) return one;
+      if (!may_answer && votes * 2 > named.size() && (!claims || votes * 2 >= there_are)) return one;
     }
     if (may_answer) return std::nullopt;
     if (!named.empty())
-      return Error{Fault::unreachable,
+      return Error{all.size() * 2 < there_are ? Fault::misconfigured : Fault::unreachable,
                    "the Sentinels disagree about the master, or fewer than half of them answer" +
-                       (count() > all.size() ? "; they know " + std::to_string(count()) +
-                                                   " of their kind: name all, each by an address of its own. If some "
-                                                   "are gone for good, SENTINEL RESET at each makes them forget those"
-                                             : std::string())};
+                       (there_are > all.size() ? "; they know " + std::to_string(there_are) +
+                                                     " of their kind: name all, each by an address of its own. If some "
+                                                     "are gone for good, SENTINEL RESET at each makes them forget those"
+                                               : std::string())};
     return error.value_or(Error{Fault::unreachable, "no Sentinel answers"});
   }
 
@@ -208,23 +212,32 @@ struct Sentinels::State {
   Error watch(std::size_t i, const Link& link) {
     const auto every = link.listens ? ask_every : ask_the_unheard_every;
     std::optional<Time> asked;
-    bool waits = false, overtaken = false;
+    std::size_t knows = 0;
+    int waits = 0;  // for so many answers
+    bool overtaken = false;
     while (!quit) {
       if (waits && now() >= *asked + answer_patience) return link.asks->broken("no answer in time");
       if (!waits && (!asked || *asked < wanted_since() || now() >= *asked + every)) {
         asked = now();
-        waits = true;
-        if (auto error = link.asks->send({{"SENTINEL", "get-master-addr-by-name", options.master}})) return *error;
+        waits = 2;
+        if (auto error = link.asks->send(
+                {{"SENTINEL", "MASTER", options.master}, {"SENTINEL", "get-master-addr-by-name", options.master}}))
+          return *error;
       }
       sleep(i, link, *asked + (waits ? answer_patience : every));
       if (link.listens && readable(*link.listens))
-        if (auto error = read(*link.listens, [&](const Reply& reply) { overtaken |= announced(i, reply) && waits; }))
+        if (auto error =
+                read(*link.listens, [&](const Reply& reply) { overtaken |= announced(i, reply) && waits > 0; }))
           return *error;
       const auto take = [&](const Reply& reply) {
-        if (!std::exchange(waits, false)) return;  // It was not asked.
+        if (waits == 0) return;  // It was not asked.
+        if (--waits == 1) {
+          knows = counted(reply, link.asks->name());
+          return;
+        }
         // It may have been given before that announcement, and name the old master. Then nobody would ask again.
         if (std::exchange(overtaken, false)) return asked.reset();
-        answered(i, link, *asked, reply);
+        answered(i, link, *asked, knows, reply);
       };
       if (readable(*link.asks))
         if (auto error = read(*link.asks, take)) return *error;
@@ -274,26 +287,27 @@ struct Sentinels::State {
     return true;
   }
 
-  /// Takes in the answer to SENTINEL MASTER. We can do without it.
-  std::optional<Error> counted(std::size_t i, const Reply& reply, const std::string& where) {
-    if (code_of(reply.text) == "NOPERM" && !warned_of_count.exchange(true))
-      warn(where +
-           " may not tell how many Sentinels there are, so a claim counts those alone that the URL names: "
-           "permit it (+sentinel|master), or name all");
-    for (std::size_t at = 0; at + 1 < reply.list.size(); at += 2) {
-      if (reply.list[at].text != "num-other-sentinels") continue;
-      const std::lock_guard lock(mutex);
-      all[i].knows = number<std::size_t>(reply.list[at + 1].text).value_or(0) + 1;
-    }
-    return refused_all(reply, where);
+  /// How many Sentinels the answer to SENTINEL MASTER tells of. 0: it tells of none, and we can do without it.
+  std::size_t counted(const Reply& reply, const std::string& where) {
+    for (std::size_t at = 0; at + 1 < reply.list.size(); at += 2)
+      if (reply.list[at].text == "num-other-sentinels")
+        return std::size_t{number<std::uint16_t>(reply.list[at + 1].text).value_or(0)} + 1;
+    const std::lock_guard lock(mutex);
+    if (code_of(reply.text) == "NOPERM" && !std::exchange(warned_of_count, true))
+      warning_of_count =
+          where +
+          " may not tell how many Sentinels there are, so a claim counts those alone that the URL names: "
+          "permit it (+sentinel|master), or name all";
+    return 0;
   }
 
-  void answered(std::size_t i, const Link& link, Time asked, const Reply& reply) {
+  void answered(std::size_t i, const Link& link, Time asked, std::size_t knows, const Reply& reply) {
     const bool named = reply.list.size() == 2 && !reply.list[0].text.empty();
     const auto port = named ? port_of(reply.list[1].text) : std::nullopt;
     std::unique_lock lock(mutex);
     auto& one = all[i];
     one.as_of = asked;
+    one.knows = knows;
     one.master.reset();
     one.error.reset();
     if (port)
@@ -409,10 +423,7 @@ struct Sentinels::State {
     std::vector<HandshakeStep> steps;
     add_auth(steps, wire, login.user, login.password);
     add_client_name(steps, wire, client);
-    if (!last)
-      steps.push_back(
-          {{"SENTINEL", "MASTER", options.master}, [&](const Reply& reply) { return counted(i, reply, wire.name()); }});
-    else
+    if (last)
       steps.push_back({*last, [&](const Reply& reply) -> std::optional<Error> {
                          if (!reply.is_error()) return std::nullopt;
                          return explained(reply, login.password, wire.name(), (*last)[0]);
@@ -517,7 +528,8 @@ Clock::Time Sentinels::ask() {
 std::optional<std::string> Sentinels::take_warning() {
   if (forked()) return std::nullopt;
   const std::lock_guard lock(state_->mutex);
-  return std::exchange(state_->warning, std::nullopt);
+  auto& first = state_->warning_of_count ? state_->warning_of_count : state_->warning;
+  return std::exchange(first, std::nullopt);
 }
 
 std::shared_ptr<Sentinels> sentinels_of(const Options& options, const std::string& client) {

@@ -91,7 +91,9 @@ std::optional<Error> Connection::connect_to(const Address& member, CallThread::A
   if (!begun("resolving", -1)) return closed();
   const bool logs_in = !login_.user.empty();
   auto answer = http_->connect(logs_in ? login() : status_question(), attempt.patience(), [&](int descriptor) {
-    return begun(options_.tls ? "TCP, TLS, introduction" : "TCP, introduction; a port with TLS leaves it unanswered",
+    return begun(options_.tls ? "TCP, TLS, introduction or login"
+                              : "TCP, introduction or login; a port with TLS leaves it unanswered, or the login a "
+                                "member without its majority",
                  descriptor);
   });
   if (ended_) return closed();

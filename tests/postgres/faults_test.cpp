@@ -594,14 +594,18 @@ std::string of_server(char kind, const std::string& body) {
   return kind + std::string{'\0', '\0', static_cast<char>(size >> 8), static_cast<char>(size)} + body;
 }
 
+const auto too_many = [] {
+  using namespace std::string_literals;
+  return of_server('E', "SFATAL\0C53300\0Msorry, too many clients already\0\0"s);
+}();
+
 /// libpq ends its list of hosts at the first one that answers, whatever that says.
 TEST_F(PostgresFaults, AHostThatAnswersAndThenFailsIsLeftForTheNext) {
   using namespace std::string_literals;
-  const auto full = of_server('E', "SFATAL\0C53300\0Msorry, too many clients already\0\0"s);
   const auto hello = of_server('R', std::string(4, '\0')) + of_server('S', "server_version\00015.1\0"s) +
                      of_server('S', "client_encoding\0UTF8\0"s) + of_server('K', std::string(8, '\1')) +
                      of_server('Z', "I");
-  for (const auto& first : {full, std::string(), hello}) {
+  for (const auto& first : {too_many, std::string(), hello}) {
     const tenure::test::FakeServer fails([&](const std::string& request) {
       const bool lets_in = request[0] == 0 && first == hello;
       return tenure::test::FakeServer::Answer{request[0] == 0 ? first : "", !lets_in};
@@ -614,6 +618,40 @@ TEST_F(PostgresFaults, AHostThatAnswersAndThenFailsIsLeftForTheNext) {
     EXPECT_TRUE(eventually([&] { return bool(table->read(within(10s))); })) << testing::PrintToString(first);
     EXPECT_GE(fails.accepted(), 1);
   }
+}
+
+TEST_F(PostgresFaults, AnAddressThatAnswersAndRefusesIsLeftForTheNextOfItsName) {
+  const tenure::test::FakeServer full(
+      [](const std::string&) {
+        return tenure::test::FakeServer::Answer{too_many, true};
+      },
+      std::stoi(shared("TENURE_POSTGRES_PORT")), INADDR_LOOPBACK + 1);
+  auto options = named(options_.table);
+  options.conninfo += " sslmode=disable gssencmode=disable host=server.two";
+  const auto table = postgres::store(options, "jobs");
+  EXPECT_TRUE(eventually([&] { return bool(table->read(within(10s))); }));
+  EXPECT_GE(full.accepted(), 1);
+}
+
+/// As while a primary restarts, and the standby's address is silent: libpq has tried both.
+TEST_F(PostgresFaults, WhereNoHostAnswersTheNextAttemptBeginsWithTheSameOne) {
+  const tenure::test::FakeServer silent(nothing);
+  const auto port = tenure::test::FakeServer(nothing).port();  // where nobody listens any more
+  auto options = named(options_.table);
+  options.conninfo +=
+      " sslmode=disable gssencmode=disable connect_timeout=2 host=127.0.0.1,127.0.0.1 port=" + std::to_string(port) +
+      "," + std::to_string(silent.port());
+  const auto table = postgres::store(options, "jobs");
+  ASSERT_FALSE(table->read(within(20s)));
+  const auto before = silent.accepted();
+  ASSERT_GE(before, 1);
+  const tenure::test::FakeServer full(
+      [](const std::string&) {
+        return tenure::test::FakeServer::Answer{too_many, true};
+      },
+      port);
+  expect_error(error_of(table->read(within(10s))), Fault::unreachable, {"too many clients"});
+  EXPECT_EQ(silent.accepted(), before);
 }
 
 /// Only the push is lost.

@@ -252,8 +252,8 @@ std::optional<Error> Connection::connect(CallThread::Attempt& attempt) {
     drop();
     return Error{Fault::forbidden, "postgres" + where_ + ": " + e.what()};
   } catch (const std::exception& e) {
+    if (connection_ || a_server_answered(e)) leave_host();
     auto error = failed(e);
-    leave_host();
     drop();
     return error;
   }
@@ -272,13 +272,14 @@ void Connection::remember_host() {
 }
 
 /// It does not serve us: a standby, one that is full, a pooler without a server. Behind one that answers, whatever it
-/// says, libpq would try no other.
+/// says, libpq would try no other. If none answered it has tried them all, and the best one to begin with is the same.
 void Connection::leave_host() {
   if (settings_.hosts.size() > 1) {
     host_ = (host_ + 1) % settings_.hosts.size();
     address_.clear();
-  } else if (const auto all = addresses(); !all.empty()) {
-    address_ = all[1 % all.size()];
+  } else if (settings_.hosts.size() == 1 && settings_.hosts[0].address.empty()) {
+    const auto all = address_.empty() ? resolved(settings_.hosts[0].name) : addresses();
+    if (!all.empty()) address_ = all[1 % all.size()];
   }
 }
 
@@ -445,7 +446,8 @@ std::optional<Error> Connection::inspect(const Table& table, const pqxx::row& fo
                    "drop " +
                        text("foreign_code") + " on " + text("place"));
   if (found["hides"].as<bool>())
-    return explained("42501", "row-level security hides rows of " + table.name + " from this role", settings_, where_);
+    return explained("42501", "row-level security may hide rows of " + table.name + " from this role", settings_,
+                     where_);
   if (found["only_reads"].as<bool>()) read_only_ = explained("25006", "the session may only read", settings_, where_);
   if (!found["may"].as<bool>())
     read_only_ = explained("42501", "a privilege on " + table.name + " is missing", settings_, where_);
@@ -600,8 +602,8 @@ pqxx::result Connection::ask(const Statement& statement) {
 pqxx::result Connection::ask(const Statement& statement, bool notifies) {
   // A pooler's session keeps no setting of ours, and a statement that waits for its table has run nothing of itself.
   if (!own_)
-    return run(std::string("select pg_catalog.set_config('lock_timeout', '") + table_lock_timeout + "', true); " +
-               with_values(statement, notifies));
+    return run(std::string("select pg_catalog.set_config('lock_timeout', '") + table_lock_timeout +
+               "', true), pg_catalog.set_config('row_security', 'off', true); " + with_values(statement, notifies));
   pqxx::nontransaction transaction(*connection_);
   // libpqxx 6 itself executes what it has prepared, with one round trip each.
   // We do not use exec(): in libpqxx 6.4 it loses the memory of a result when the connection breaks.

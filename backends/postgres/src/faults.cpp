@@ -164,6 +164,14 @@ std::string sqlstate_of(const std::exception& thrown) {
   return dynamic_cast<const pqxx::failure*>(&thrown) ? std::string(guessed(thrown.what())) : "XX000";
 }
 
+bool a_server_answered(const std::exception& thrown) {
+  const std::string_view text = thrown.what();
+  const auto has = [&](std::string_view words) { return text.find(words) != text.npos; };
+  const auto sqlstate = sqlstate_of(thrown);
+  if (sqlstate == "57P03") return false;  // libpq has tried the others.
+  return sqlstate != "08006" || has("FATAL") || has("ERROR") || has("closed the connection unexpectedly");
+}
+
 bool lost_a_race(std::string_view sqlstate) { return sqlstate == "40001" || sqlstate == "40P01"; }
 
 Error explained(std::string_view sqlstate, std::string_view text, const Settings& settings, const std::string& where) {

@@ -13,6 +13,8 @@ namespace tenure::postgres {
 
 /// The five characters by which PostgreSQL names an error.
 std::string sqlstate_of(const std::exception& thrown);
+/// Whether libpq could not connect because a server said something, so that it tried no further one.
+bool a_server_answered(const std::exception& thrown);
 
 /// True if the statement was certainly rolled back because another transaction was faster.
 bool lost_a_race(std::string_view sqlstate);

@@ -76,7 +76,7 @@ tenure_broken_room(core core)
 tenure_broken_room(file backends/file)
 if(TARGET tenure::kafka)
   tenure_broken_rule(NO_WAIT SOURCE backends/kafka/src/record_view.cpp
-    FROM "return free() ? at_once" TO "return free() || BROKEN ? at_once")
+    FROM "return free() ? doubted_until_" TO "return free() || BROKEN ? at_once")
   tenure_broken_rule(NO_DRAIN SOURCE backends/kafka/src/neli.cpp
     FROM "if (member_.drained()) emit("
     TO "if (member_.drained() || (BROKEN && std::exchange(member_->drain_by, std::nullopt))) emit(")

@@ -149,10 +149,8 @@ class NeliState {
     d.add(n_.unreleased_ ? 1 + n_.unreleased_->value : 0);
     const auto& view = n_.view_;
     d.add(view.seen_.has_value());
-    if (view.seen_) {
-      d.add(since(view.seen_->first_seen));
-      d.add(view.seen_->suspect);
-    }
+    if (view.seen_) d.add(since(view.seen_->first_seen));
+    d.add(until(view.doubted_until_));
     d.add(since(view.stale_since_));
     d.add(since(view.absent_since_));
     d.add(view.highest_.value);

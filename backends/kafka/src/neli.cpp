@@ -200,7 +200,7 @@ void Neli::take(const fact::MemberRead& read) {
 /// Once, since whoever is dealt partition 0 again is alone with it.
 void Neli::judge_rank() {
   const bool fresh = now_ < *member_->joined_at + config_.lease / 2;
-  if (tenure_ || !fresh || made_room_ || !view_.claimed_since(ranked_)) return;
+  if (tenure_ || !fresh || made_room_ || !view_.claimed_since(ranked_, now_)) return;
   made_room_ = true;
   drop_member();
 }

@@ -40,7 +40,7 @@ RecordView::Finding RecordView::observed(const std::optional<Commit>& read, Time
   }
   if (!stale(read)) {
     stale_since_.reset();
-    return see(read, now, false);
+    return see(read, now);
   }
   // No overtaken answer lasts for a lease: the store has lost a commit.
   if (!stale_since_) stale_since_ = now;
@@ -52,7 +52,7 @@ RecordView::Finding RecordView::believed(const std::optional<Commit>& read, Time
     absent_since_.reset();
   else if (!absent_since_)
     absent_since_ = assigned_at;
-  return token_of(read) < least_ ? alarm(read, now) : see(read, now, false);
+  return token_of(read) < least_ ? alarm(read, now) : see(read, now);
 }
 
 void RecordView::acknowledged(Token token) {
@@ -73,21 +73,22 @@ RecordView::Finding RecordView::alarm(const std::optional<Commit>& read, Time no
   stale_since_.reset();
   seen_.reset();
   const auto before = std::exchange(least_, Token{});  // From here on its renewals are followed.
-  auto found = see(read, now, true);
+  auto found = see(read, now);
+  doubted_until_ = now + longest_lease_;
   if (!found.foreign) found.fell_from = before;  // else its writer, not the store, is to blame
   return found;
 }
 
-RecordView::Finding RecordView::see(const std::optional<Commit>& read, Time now, bool suspect) {
+RecordView::Finding RecordView::see(const std::optional<Commit>& read, Time now) {
   const bool known = seen_ && seen_->commit == read;
   highest_ = std::max(highest_, token_of(read));
-  least_ = std::max(least_, token_of(read));
   ever_seen_ = ever_seen_ || read.has_value();
   if (known) return {};
-  seen_ = Seen{.commit = read, .record = {}, .first_seen = now, .suspect = suspect};
+  seen_ = Seen{.commit = read, .record = {}, .first_seen = now};
   if (!read) return {};
   if (read->offset > 0) seen_->record = decode(read->metadata);
   if (!seen_->record) return {.fell_from = {}, .foreign = true};
+  least_ = std::max(least_, token_of(read));
   longest_lease_ = std::max(longest_lease_, seen_->record->lease);
   return {};
 }
@@ -115,20 +116,20 @@ Sight RecordView::sight(Time now) const {
   return out;
 }
 
-bool RecordView::claimed_since(Token ranked) const {
-  return seen_->record && !free() && !seen_->suspect && token_of(seen_->commit) > ranked;
+bool RecordView::claimed_since(Token ranked, Time now) const {
+  return seen_->record && !free() && now >= doubted_until_ && token_of(seen_->commit) > ranked;
 }
 
 RecordView::Time RecordView::claimable_at(Time assigned_at, bool founder) const {
   // Two foreign commits may be equal, and a renewal between them unseen. Since the assignment nobody can have renewed.
   const bool readable = !seen_->commit || seen_->record;
   const auto lease_over = (readable ? seen_->first_seen : std::max(seen_->first_seen, assigned_at)) + longest_lease_;
-  if (seen_->suspect) return lease_over;
-  if (seen_->commit) return free() ? at_once : lease_over;
+  if (seen_->commit) return free() ? doubted_until_ : std::max(lease_over, doubted_until_);
   if (founder && !ever_seen_ && !first_claim_waits_) return at_once;
   // Nobody leads by a claim from before, and since then nobody else could claim: our handle owned the partition in each
   // generation. Those who expect that the topic is deleted wait from every assignment.
-  return (first_claim_waits_ ? assigned_at : absent_since_.value_or(assigned_at)) + longest_lease_;
+  const auto since = first_claim_waits_ ? assigned_at : absent_since_.value_or(assigned_at);
+  return std::max(since + longest_lease_, doubted_until_);
 }
 
 std::optional<Token> RecordView::next_token(Token tried, std::int64_t unix_ms) const {

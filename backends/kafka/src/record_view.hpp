@@ -44,7 +44,8 @@ class RecordView {
 
   bool was_read() const { return seen_.has_value(); }
   bool ever_seen() const { return ever_seen_; }  ///< A record, by any read.
-  bool suspect() const { return seen_ && seen_->suspect; }
+  /// A lease after the token fell: until then whoever had the lost one may lead, whatever the record says.
+  Time doubted_until() const { return doubted_until_; }
   Token highest() const { return highest_; }
   Duration longest_lease() const { return longest_lease_; }
   /// When the last leader's lease is over. Nothing if, for as long as is known, no candidate leads.
@@ -55,7 +56,7 @@ class RecordView {
   /// `founder`: by a handle that has been in the group since that began.
   Time claimable_at(Time assigned_at, bool founder) const;
   /// Whether another one leads who claimed after this candidate was ranked with this token. REQUIRES: as before.
-  bool claimed_since(Token ranked) const;
+  bool claimed_since(Token ranked, Time now) const;
   /// Returns the token of a claim, or nothing if the offset is already the largest that there can be.
   std::optional<Token> next_token(Token tried, std::int64_t unix_ms) const;
 
@@ -67,12 +68,11 @@ class RecordView {
     std::optional<Commit> commit;
     std::optional<Record> record;  ///< if it is one of ours
     Time first_seen{};
-    bool suspect{};  ///< the token fell: no shortcut, wait a full lease
   };
 
   bool stale(const std::optional<Commit>& read) const;
   Finding alarm(const std::optional<Commit>& read, Time now);
-  Finding see(const std::optional<Commit>& read, Time now, bool suspect);
+  Finding see(const std::optional<Commit>& read, Time now);
   bool free() const;
 
   std::string incarnation_;
@@ -81,7 +81,8 @@ class RecordView {
   std::optional<Time> stale_since_;
   std::optional<Time> absent_since_;  ///< The assignment since whose read no record stood, of this handle.
   Token highest_;                     ///< ever read, or acknowledged to us
-  Token least_;                       ///< A read of less is old. The highest, until the store lost that.
+  Token least_;                       ///< A read of less is old. Our records' highest, until the store lost that.
+  Time doubted_until_{Time::min()};
   bool ever_seen_{};
   Duration longest_lease_{};
 };

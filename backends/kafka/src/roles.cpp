@@ -178,6 +178,7 @@ void Roles::send_nonce() {
 
 /// Who reads these claims at once. So a deadline that has not come proves nothing from here on.
 void Roles::sending(const Plan& plan) {
+  if (!plan.claimed.empty() || !plan.over.empty()) member_->reading.reset();  // It may show what was there before.
   for (const int index : plan.claimed) of(index).tried = plan.token;
   for (const auto* ended : {&plan.over, &plan.gone})
     for (const int index : *ended) forget(index);
@@ -351,8 +352,8 @@ std::optional<Incumbent> Roles::holder_of(const Unit& unit) const {
 /// Its last holder has said that it leads there no more. A token is used once, so this stays true.
 bool Roles::given_up(const Unit& unit) const {
   const auto holder = holder_of(unit);
-  return holder && unit.farewell && !unit.view.suspect() && token_of(unit.farewell) == holder->token &&
-         !holder->incarnation.empty() && unit.farewell->metadata == farewell_text(holder->incarnation);
+  return holder && unit.farewell && token_of(unit.farewell) == holder->token && !holder->incarnation.empty() &&
+         unit.farewell->metadata == farewell_text(holder->incarnation);
 }
 
 /// A unit that has come by growth and has no record was never led. But who expects that records are deleted waits where
@@ -361,8 +362,8 @@ Roles::Time Roles::claimable_at(int index) const {
   const auto& unit = of(index);
   const bool fresh = numbers_.grown_from() && index >= numbers_.grown_from() && !unit.view.ever_seen();
   const bool free = (fresh && !config_.first_claim_waits) || given_up(unit);
-  const auto own =
-      free ? Time::min() : unit.view.claimable_at(member_->assigned_at, member_->founder || member_->vouched);
+  const auto own = free ? unit.view.doubted_until()
+                        : unit.view.claimable_at(member_->assigned_at, member_->founder || member_->vouched);
   return std::max({own, strangers_.until(), stranger_leads_until_});
 }
 

@@ -665,6 +665,7 @@ TEST_F(NeliClaim, ALateAcknowledgementIsNotUsed) {
   s.committed();
   s.take_answer<Unknown>();
   s.call(Verb::acquire);
+  EXPECT_FALSE(s.did<effect::ReadMember>()) << "before a pause, long as the claim took";
   s.advance(250ms);
   s.read(record(41, "mine"));
   EXPECT_EQ(s.take_commit(0).offset, 42);

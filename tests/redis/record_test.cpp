@@ -247,7 +247,7 @@ TEST(RedisSwitch, AnAnswerThatAnAnnouncementHasOvertakenDoesNotCount) {
     if (++asked == 2)
       sentinel.push(1, "*3\r\n" + bulk("message") + bulk("+switch-master") + bulk("main 127.0.0.1 1 127.0.0.1 2"));
     const auto answer = "*2\r\n" + bulk("127.0.0.1") + bulk(asked > 2 ? "2" : "1");
-    return {asked == 2 ? answer + answer : answer};  // Nobody asked for the second.
+    return {"+OK\r\n" + (asked == 2 ? answer + answer : answer)};  // Nobody asked for the second.
   });
   Options options;
   options.servers = {{"127.0.0.1", static_cast<std::uint16_t>(sentinel.port())}};

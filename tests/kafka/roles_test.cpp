@@ -346,6 +346,21 @@ TEST_F(Roles, R4OnlyTheFirstHandleJoinedBeforeTheGroupWasThere) {
   EXPECT_FALSE(s.allotted(role(0)));
 }
 
+/// As in a single election: it shows what stood before, and would be told as a lost commit.
+TEST_F(Roles, R4AReadThatWasUnderWayAtAClaimIsForgotten) {
+  s.offset(record_of(0)) = foreign({5}, "other", true);
+  s.offset(record_of(1)) = foreign({5}, "other");  // so that it goes on reading
+  s.own();
+  for (int i = 0; i < 100 && !s.reading; ++i) s.pass(5ms);
+  ASSERT_TRUE(s.reading);
+  const role_fact::MemberRead old{*s.reading, s.offsets};
+  s.do_commit({role(0)});
+  ASSERT_TRUE(s.leads(role(0)));
+  s.do_commit({}, {role(0)});
+  s.give(old);
+  EXPECT_EQ(s.told.find("lost an acknowledged commit"), s.told.npos) << s.told;
+}
+
 /// It asks again four times a second.
 TEST_F(Roles, R4AStaleAnswerIsLoggedOnceAMinute) {
   s.join({record_of(1), nonce_of(1), farewell_of(1)});

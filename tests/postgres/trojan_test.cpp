@@ -49,7 +49,7 @@ begin
         'to_regclass', 'quote_ident', 'pg_backend_pid', 'pg_is_in_recovery', 'has_table_privilege', 'current_database',
         'has_schema_privilege', 'has_function_privilege', 'pg_get_userbyid', 'string_agg', 'replace', 'hashtext',
         'pg_advisory_xact_lock', 'to_regprocedure', 'convert_to', 'getdatabaseencoding', 'has_database_privilege', 'age',
-        'row_security_active')
+        'row_security_active', 'isfinite')
   loop
     execute format('create function trojan.%I(%s) returns %s', f.proname, f.arguments, f.result) || body;
   end loop;

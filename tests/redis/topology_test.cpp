@@ -170,6 +170,7 @@ TEST_F(RedisTopology, SentinelsThatTheUrlDoesNotNameCountInAClaim) {
   const auto checks = check_url({.url = "redis+sentinel://" + one.address() + "/main"}, within(2s));
   ASSERT_TRUE(checks) << checks.error().message;
   EXPECT_EQ(std::ranges::count_if(*checks, [](const Check& check) { return check.is == Check::Is::wrong; }), 1);
+  EXPECT_TRUE(tenure::test::mentions((*checks)[0].what, "nobody can be elected")) << (*checks)[0].what;
   const FakeSentinel two(a.port());
   const auto both = open_at("redis+sentinel://" + one.address() + "," + two.address() + "/main");
   EXPECT_TRUE(swap(*both, Expected{{1}, {12}}, record(2, 13))) << "two of three";

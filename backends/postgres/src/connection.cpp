@@ -71,6 +71,7 @@ std::string peer_of(int socket) {
 
 /// Each address once, in the order in which libpq would try them. Nothing if it cannot be resolved.
 std::vector<std::string> resolved(const std::string& name) {
+  if (name.empty() || name[0] == '/' || name[0] == '@') return {};  // a Unix socket
   addrinfo hints{}, *raw = nullptr;
   hints.ai_socktype = SOCK_STREAM;
   if (::getaddrinfo(name.c_str(), nullptr, &hints, &raw) != 0) return {};
@@ -279,7 +280,7 @@ void Connection::leave_host() {
     address_.clear();
   } else if (settings_.hosts.size() == 1 && settings_.hosts[0].address.empty()) {
     const auto all = address_.empty() ? resolved(settings_.hosts[0].name) : addresses();
-    if (!all.empty()) address_ = all[1 % all.size()];
+    if (all.size() > 1) address_ = all[1];
   }
 }
 

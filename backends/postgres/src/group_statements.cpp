@@ -43,7 +43,8 @@ constexpr std::string_view answer_row =
 /// Of t.
 constexpr std::string_view session_row =
     "t.place::text, t.session, t.beat, t.ended, encode(t.who, 'hex'), null, null, t.term_ms, t.asked_ns,"
-    " case when isfinite(t.written_at) then (extract(epoch from t.written_at) * 1000)::bigint end, t.joined, t.names, "
+    " case when pg_catalog.isfinite(t.written_at) then (extract(epoch from t.written_at) * 1000)::bigint end, "
+    "t.joined, t.names, "
     "t.weight, t.most";
 
 /// Of l.

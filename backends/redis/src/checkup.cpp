@@ -78,16 +78,21 @@ Checks checks_of(const std::string& info, const Options& options) {
 
 Result<Checks> check_up(const Options& options, const Limit& limit) {
   const auto name = client_name("(doctor)", {});
+  const auto sentinels = sentinels_of(options, name);
   Checks out;
-  const auto warn = [&](const std::string& message) {
-    out.push_back(Check::doubtful(message, "permit the Sentinels' commands that <tenure/redis.hpp> lists"));
-  };
-  Link link({options, Connection::Use::commands, name}, sentinels_of(options, name), warn, Link::Made::now);
+  if (sentinels) {
+    if (const auto named = sentinels->master(boot_clock().now(), limit); !named)  // as before a claim
+      out.push_back(Check::wrong("nobody can be elected: " + named.error().message,
+                                 "name all Sentinels in the URL, and see that more than half of them answer"));
+    while (const auto warning = sentinels->take_warning())
+      out.push_back(Check::doubtful(*warning,
+                                    "give the Sentinels' user the rights that <tenure/redis.hpp> lists, if "
+                                    "that is why"));
+  }
+  Link link(
+      {options, Connection::Use::commands, name}, sentinels, [](const std::string&) {}, Link::Made::now);
   const auto answer = link.run({&info_script, {}, {}}, {}, limit);
   if (!answer) return answer.error();
-  if (const auto error = link.find_master(boot_clock().now(), limit))  // as before a claim
-    out.push_back(Check::wrong("nobody can be elected: " + error->message,
-                               "name all Sentinels in the URL, and see that more than half of them answer"));
   for (auto& check : checks_of(answer->text, options)) out.push_back(std::move(check));
   return out;
 }

@@ -137,6 +137,7 @@ TEST(DoctorOnRedis, ReportsTheServersSettings) {
   EXPECT_EQ(bad.ended(), 1) << bad.err();
   EXPECT_TRUE(mentions(bad.out(), "WRONG  maxmemory-policy is allkeys-lru")) << bad.out();
   EXPECT_TRUE(mentions(bad.out(), "start replicas, or ask for fewer")) << bad.out();
+  EXPECT_FALSE(mentions(bad.out(), "Sentinel")) << bad.out();
 }
 
 }  // namespace
